@@ -1,0 +1,1 @@
+"""Verification kernels and the laws they have (imported as `losslesscheck.gpu`)."""

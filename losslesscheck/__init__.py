@@ -1,0 +1,1 @@
+"""losslesscheck settles whether speculative decoding is lossless."""

@@ -1,0 +1,1 @@
+"""Rational functions over the rationals, on python-flint."""

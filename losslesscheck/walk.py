@@ -1,0 +1,69 @@
+"""The walk over the token tree that every step-by-step rule shares.
+
+This is the shape of the general theorem: a draft token is tried; accepted it leads to the child's
+node at the longer context, where the target starts afresh; rejected it leads to the next sibling,
+at the same context, with the residual in place of the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from losslesscheck.machines.vocabulary import Context, Machine, NextToken, Outcome, Token, Vector
+from losslesscheck.tree import Tree
+
+
+def walk_steps(
+    m: Machine, step: Callable[..., Outcome], p: NextToken, q: NextToken | None, tree: Tree
+) -> Outcome:
+    """Verifies ``tree`` with a rule that decides on one draft token at a time.
+
+    ``step(m, residual, draft, accept, reject)`` gets the draft distribution at the context, or,
+    where ``q`` is ``None``, the fixed token of the tree's node.
+    """
+
+    def enter(context: Context, node: Tree) -> Outcome:
+        return attempt(context, node, 0, p(context), {})
+
+    def attempt(context: Context, node: Tree, rank: int, residual: Vector, state: dict[str, Any]) -> Outcome:
+        if rank == len(node.children):
+            return (*context, m.draw(residual))
+        child = node.children[rank]
+
+        def accept(token: Token) -> Outcome:
+            longer = (*context, token)
+            return m.call(("enter", longer, child.children), lambda: enter(longer, child))
+
+        def reject(residual: Vector, **state: Any) -> Outcome:
+            return m.call(
+                ("attempt", context, node.children, rank + 1, residual, *state.values()),
+                lambda: attempt(context, node, rank + 1, residual, state),
+            )
+
+        draft = child.token if q is None else q(context)
+        return step(m, residual, draft, accept, reject, **state)
+
+    return enter((), tree)
+
+
+def walk_nodes(m: Machine, rule: Callable[..., Outcome], p: NextToken, tree: Tree) -> Outcome:
+    """Verifies a tree of fixed tokens with a rule that decides on all siblings of a node at once.
+
+    ``rule(m, target, siblings, accept, end)``; ``accept`` takes one of ``siblings``.
+    """
+
+    def visit(context: Context, node: Tree) -> Outcome:
+        siblings: list[Any] = [child.token for child in node.children]
+
+        def accept(token: Token) -> Outcome:
+            child = next(c for c, t in zip(node.children, siblings, strict=True) if t is token)
+            longer = (*context, token)
+            return m.call(("visit", longer, child.children), lambda: visit(longer, child))
+
+        def end(token: Token) -> Outcome:
+            return (*context, token)
+
+        return rule(m, p(context), siblings, accept, end)
+
+    return visit((), tree)
