@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,8 @@ class Model:
     def floats(self) -> FloatArray:
         """All rows, float64, shape [R, V]."""
         if self._exact is None:
-            return self._floats / self._floats.sum(axis=1, keepdims=True)
+            scaled: FloatArray = self._floats / self._floats.sum(axis=1, keepdims=True)
+            return scaled
         return np.array([[float(value) for value in row] for row in self._exact])
 
     def exact(self, context: tuple[int, ...]) -> list[Fraction]:
@@ -66,7 +67,7 @@ class Model:
     @classmethod
     def constant(cls, row: Sequence[Fraction] | npt.ArrayLike, name: str = "model") -> Model:
         """The same distribution after every context."""
-        return cls([row], name=name)  # type: ignore[list-item]
+        return cls(cast(Any, [row]), name=name)
 
     @classmethod
     def table(cls, rows: Sequence[Sequence[Fraction]], name: str = "model") -> Model:

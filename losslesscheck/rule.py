@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from losslesscheck.errors import InputError, RuleError
 from losslesscheck.machines.vocabulary import Outcome
@@ -106,7 +106,7 @@ class Rule:
     conditions: tuple[str, ...] = ()
     broken: str = ""
     lossless: Callable[[Mapping[str, Value]], bool] = field(default=lambda parameters: True)
-    tree: Tree = Tree()
+    tree: Tree = field(default_factory=Tree)
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     values: Mapping[str, Value] = field(default_factory=dict)
 
@@ -214,6 +214,14 @@ class Rule:
         return tree
 
 
+@overload
+def rule(function: Callable[..., Outcome], /) -> Rule: ...
+
+
+@overload
+def rule(**facts: Any) -> Callable[[Callable[..., Outcome]], Rule]: ...
+
+
 def rule(
     function: Callable[..., Outcome] | None = None,
     /,
@@ -222,7 +230,7 @@ def rule(
     parameters: Mapping[str, Parameter] | None = None,
     tree: Tree | None = None,
     **facts: Any,
-) -> Any:
+) -> Rule | Callable[[Callable[..., Outcome]], Rule]:
     """Makes a rule of a function; as a decorator with or without facts (see ``Rule``).
 
     Raises:
@@ -238,7 +246,17 @@ def rule(
     ('step', False)
     """
     if function is None:
-        return lambda f: rule(f, name=name, parameters=parameters, tree=tree, **facts)
+        return lambda f: _made(f, name, parameters, tree, facts)
+    return _made(function, name, parameters, tree, facts)
+
+
+def _made(
+    function: Callable[..., Outcome],
+    name: str | None,
+    parameters: Mapping[str, Parameter] | None,
+    tree: Tree | None,
+    facts: Mapping[str, Any],
+) -> Rule:
     form, fixed = _form(function)
     if parameters is None:
         parameters = {
@@ -252,10 +270,9 @@ def rule(
         name=name or function.__name__,
         function=function,
         form=form,
-        fixed_tokens=facts.pop("fixed_tokens", fixed),
         tree=tree,
         parameters=parameters,
-        **facts,
+        **{"fixed_tokens": fixed, **facts},
     )
 
 
@@ -286,8 +303,7 @@ def load(reference: str) -> Rule:
         return found
     if not callable(found):
         raise InputError(f"rule: {file} has no function {attribute!r}")
-    made: Rule = rule(found)
-    return made
+    return rule(found)
 
 
 def _positional(function: Callable[..., Any]) -> list[str]:

@@ -185,7 +185,8 @@ class Rational:
     def __rtruediv__(self, other: Any) -> Rational:
         if (a := self._coerce(other)) is None:
             return NotImplemented
-        return a / self
+        quotient: Rational = a / self
+        return quotient
 
     def __lt__(self, other: Any) -> bool:
         return self._compare(self, other, True)

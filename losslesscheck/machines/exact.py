@@ -27,10 +27,10 @@ class ExactVector(tuple[fmpq, ...]):
     def __sub__(self, other: ExactVector) -> ExactVector:
         return ExactVector([a - b for a, b in zip(self, other, strict=True)])
 
-    def __mul__(self, factor: fmpq | int) -> ExactVector:  # type: ignore[override]
+    def __mul__(self, factor: fmpq | int) -> ExactVector:
         return ExactVector([a * factor for a in self])
 
-    __rmul__ = __mul__  # type: ignore[assignment]
+    __rmul__ = __mul__
 
     def __truediv__(self, divisor: fmpq | int) -> ExactVector:
         return ExactVector([a / divisor for a in self])
