@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-UNDEFINED: Final = ("undefined",)
+UNDEFINED: Final[tuple[Any, ...]] = ("undefined",)
 """The outcome of a path on which a rule reaches 0/0 or draws from an empty support."""
 
 Law = Mapping[tuple[Any, ...], Any]
@@ -58,19 +58,25 @@ def rows(law: Law, vocabulary: int, target: Callable[[tuple[int, ...]], Sequence
         vocabulary: the number of tokens V.
         target: context → p(· | context), a sequence of length V.
     """
-    masses: dict[tuple[int, ...], dict[int, Any]] = {}
+    levels: list[dict[tuple[int, ...], dict[int, Any]]] = [{}]  # by the length of the context
     for emitted, weight in law.items():
-        if emitted == UNDEFINED:
-            continue
-        for length, token in enumerate(emitted):
-            row = masses.setdefault(emitted[:length], {})
-            row[token] = row[token] + weight if token in row else weight
-    for context in sorted(masses, key=lambda w: (len(w), w)):
-        row = masses[context]
-        values = list(row.values())
-        reached = sum(values[1:], values[0])
-        zero = reached - reached
-        yield Row(context, reached, [row.get(y, zero) for y in range(vocabulary)], target(context))
+        if emitted != UNDEFINED:
+            while len(levels) < len(emitted):
+                levels.append({})
+            levels[len(emitted) - 1].setdefault(emitted[:-1], {})[emitted[-1]] = weight
+    reached: dict[tuple[int, ...], Any] = {}
+    for length in reversed(range(len(levels))):  # A(w) is the law at w plus the sum of A(wz)
+        for context, row in levels[length].items():
+            values = list(row.values())
+            reached[context] = total = sum(values[1:], values[0])
+            if context:
+                above, token = levels[length - 1].setdefault(context[:-1], {}), context[-1]
+                above[token] = above[token] + total if token in above else total
+    for level in levels:
+        for context in sorted(level):
+            row, total = level[context], reached[context]
+            zero = total - total
+            yield Row(context, total, [row.get(y, zero) for y in range(vocabulary)], target(context))
 
 
 def total_variation(a: Sequence[Any], b: Sequence[Any]) -> Any:

@@ -113,9 +113,7 @@ class Tree:
         while stack:
             path, node = stack.pop()
             yield path, node
-            stack.extend(
-                ((*path, rank), node.children[rank]) for rank in reversed(range(len(node.children)))
-            )
+            stack.extend(((*path, rank), node.children[rank]) for rank in reversed(range(len(node.children))))
 
     @property
     def size(self) -> int:

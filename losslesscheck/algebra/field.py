@@ -148,7 +148,7 @@ class Rational:
         return self + (-b)
 
     def __rsub__(self, other: Any) -> Rational:
-        return (-self) + other
+        return (-self).__add__(other)
 
     def __mul__(self, other: Any) -> Rational:
         if (b := self._coerce(other)) is None:

@@ -38,13 +38,13 @@ class GridCoin:
         self.m, self.levels, self.low, self.high = m, levels, 0, levels
 
     def __lt__(self, threshold: Any) -> bool:
-        return self._below(-((-threshold * self.levels) // 1))
+        return self._below(-_floor(-threshold * self.levels))
 
     def __le__(self, threshold: Any) -> bool:
-        return self._below((threshold * self.levels) // 1 + 1)
+        return self._below(_floor(threshold * self.levels) + 1)
 
-    def _below(self, bound: Any) -> bool:
-        bound = max(self.low, min(self.high, int(bound)))
+    def _below(self, bound: int) -> bool:
+        bound = max(self.low, min(self.high, bound))
         if self.m.flip(self.m.number(bound - self.low) / (self.high - self.low)):
             self.high = bound
             return True
@@ -72,3 +72,7 @@ class Scaled:
         if self.factor > self.coin.m.zero:
             return self.coin <= bound / self.factor
         return bool(self.coin.m.zero <= bound)
+
+
+def _floor(value: Any) -> int:
+    return int(value.numerator // value.denominator)

@@ -4,28 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from flint import fmpq
 
 from losslesscheck.errors import RuleError, Undefined
 from losslesscheck.machines.coin import Coin, GridCoin
-from losslesscheck.machines.replay import Replay
+from losslesscheck.machines.replay import Forward
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
 
 
+def _once(operation: Callable[[Any, Any], ExactVector]) -> Callable[[Any, Any], ExactVector]:
+    """Makes an operation on two vectors answer the same two with the same object.
+
+    A step is run again for every token that it can draw; what does not depend on the token is then
+    computed, checked and hashed once.
+    """
+
+    def remembered(self: ExactVector, other: ExactVector) -> ExactVector:
+        key = (operation.__name__, id(other))
+        if key not in self.results:
+            self.results[key] = (other, operation(self, other))
+        return self.results[key][1]
+
+    return remembered
+
+
 class ExactVector(tuple[fmpq, ...]):
     """A vector of rationals, indexed by token."""
 
-    __slots__ = ()
-
-    def __add__(self, other: ExactVector) -> ExactVector:  # type: ignore[override]
+    @_once
+    def __add__(self, other: ExactVector) -> ExactVector:
         return ExactVector([a + b for a, b in zip(self, other, strict=True)])
 
+    @_once
     def __sub__(self, other: ExactVector) -> ExactVector:
         return ExactVector([a - b for a, b in zip(self, other, strict=True)])
+
+    @_once
+    def minimum(self, other: ExactVector) -> ExactVector:
+        return ExactVector([min(a, b) for a, b in zip(self, other, strict=True)])
 
     def __mul__(self, factor: fmpq | int) -> ExactVector:
         return ExactVector([a * factor for a in self])
@@ -35,8 +56,47 @@ class ExactVector(tuple[fmpq, ...]):
     def __truediv__(self, divisor: fmpq | int) -> ExactVector:
         return ExactVector([a / divisor for a in self])
 
+    def __hash__(self) -> int:
+        return self._hash
 
-class Exact(Replay):
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+    @cached_property
+    def results(self) -> dict[tuple[str, int], tuple[ExactVector, ExactVector]]:
+        """Operation and ``id`` of the other operand → that operand (kept alive) and the result."""
+        return {}
+
+    @cached_property
+    def total(self) -> fmpq:
+        return sum(self, fmpq(0))
+
+    @cached_property
+    def positive_part(self) -> ExactVector:
+        return ExactVector([max(a, fmpq(0)) for a in self])
+
+    @cached_property
+    def normalised(self) -> ExactVector:
+        total = self.total
+        return ExactVector([a / total for a in self])
+
+    @cached_property
+    def support(self) -> list[tuple[int, fmpq]]:
+        """The tokens of positive probability, with it.
+
+        Raises:
+            RuleError: if the vector is no distribution.
+        """
+        if self.total != 1 or min(self) < 0:
+            raise RuleError(
+                f"the rule draws from {_show(self)}, which is no distribution"
+                + (f": it sums to {self.total}" if self.total != 1 else "")
+            )
+        return [(token, weight) for token, weight in enumerate(self) if weight != 0]
+
+
+class Exact(Forward):
     """The machine for a vocabulary of ``vocabulary`` tokens; its numbers are ``flint.fmpq``."""
 
     zero = fmpq(0)
@@ -50,54 +110,51 @@ class Exact(Replay):
         return fmpq(value.numerator, value.denominator)
 
     def draw(self, distribution: ExactVector, coin: Coin | GridCoin | None = None) -> int:
-        total = sum(distribution, self.zero)
-        if total != 1 or min(distribution) < 0:
-            raise RuleError(
-                f"the rule draws from {_show(distribution)}, which is no distribution"
-                + (f": it sums to {total}" if total != 1 else "")
-            )
+        if not isinstance(distribution, ExactVector):
+            raise RuleError(f"the rule draws from {distribution!r}, which is no vector")
         if coin is None:
-            return int(self.choose([(t, w) for t, w in enumerate(distribution) if w != 0]))
-        return self._invert(distribution, coin)
+            return int(self.choose(distribution.support))
+        return self._invert(distribution.support, coin)
 
-    def _invert(self, distribution: ExactVector, coin: Coin | GridCoin) -> int:
+    def _invert(self, support: list[tuple[int, fmpq]], coin: Coin | GridCoin) -> int:
         reached = self.zero
-        last = max(t for t, w in enumerate(distribution) if w != 0)
-        for token, weight in enumerate(distribution[:last]):
+        for token, weight in support[:-1]:
             reached = reached + weight
-            if weight != 0 and coin < reached:
+            if coin < reached:
                 return token
-        return last
+        return support[-1][0]
 
-    def flip(self, probability: fmpq) -> bool:
+    def flip(self, probability: fmpq | int) -> bool:
+        try:
+            complement = self.one - probability
+        except TypeError:
+            raise RuleError(f"the rule flips with probability {probability!r}, no exact number") from None
         if not 0 <= probability <= 1:
-            raise RuleError(f"the rule flips with probability {probability}")
-        options = [(True, probability), (False, 1 - probability)]
-        return bool(self.choose([(value, weight) for value, weight in options if weight != 0]))
+            raise RuleError(f"the rule flips with probability {probability}, outside [0, 1]")
+        if complement == 0:
+            return True
+        if probability == 0:
+            return False
+        return bool(self.choose([(True, probability), (False, complement)]))
 
     def coin(self, levels: int | None = None) -> Coin | GridCoin:
         return Coin(self) if levels is None else GridCoin(self, levels)
 
     def min(self, a: Any, b: Any) -> Any:
-        if isinstance(a, ExactVector):
-            return ExactVector([min(x, y) for x, y in zip(a, b, strict=True)])
-        return min(a, b)
+        return a.minimum(b) if isinstance(a, ExactVector) else min(a, b)
 
     def relu(self, a: Any) -> Any:
-        if isinstance(a, ExactVector):
-            return ExactVector([max(x, self.zero) for x in a])
-        return max(a, self.zero)
+        return a.positive_part if isinstance(a, ExactVector) else max(a, self.zero)
 
     def sum(self, vector: ExactVector) -> fmpq:
-        return sum(vector, self.zero)
+        return vector.total
 
     def norm(self, vector: ExactVector, otherwise: ExactVector | None = None) -> ExactVector:
-        total = self.sum(vector)
-        if total == 0:
-            if otherwise is None:
-                raise Undefined("norm of a vector that sums to zero")
-            return otherwise
-        return vector / total
+        if vector.total != 0:
+            return vector.normalised
+        if otherwise is None:
+            raise Undefined("norm of a vector that sums to zero")
+        return otherwise
 
     def without(self, vector: ExactVector, *tokens: int) -> ExactVector:
         return ExactVector([self.zero if t in tokens else a for t, a in enumerate(vector)])
@@ -106,9 +163,7 @@ class Exact(Replay):
         left = self.vocabulary - len(set(without))
         if left == 0:
             raise Undefined("uniform distribution over no token")
-        return ExactVector(
-            [self.zero if t in without else fmpq(1, left) for t in range(self.vocabulary)]
-        )
+        return ExactVector([self.zero if t in without else fmpq(1, left) for t in range(self.vocabulary)])
 
     def point(self, token: int) -> ExactVector:
         return ExactVector([self.one if t == token else self.zero for t in range(self.vocabulary)])
@@ -119,8 +174,17 @@ class Exact(Replay):
     def argmax(self, vector: ExactVector) -> int:
         return self.top(vector, 1)[0]
 
+    def check_outcome(self, result: Any) -> None:
+        if not (  # the quick answer for what nearly every result is
+            type(result) is tuple
+            and set(map(type, result)) == {int}
+            and min(result) >= 0
+            and max(result) < self.vocabulary
+        ):
+            super().check_outcome(result)
+
     def is_token(self, value: Any) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < self.vocabulary
+        return type(value) is int and 0 <= value < self.vocabulary
 
 
 def exact_law(rule: Rule, target: Model, draft: Model | None, tree: Tree) -> dict[tuple[int, ...], fmpq]:
@@ -147,15 +211,16 @@ def exact_law(rule: Rule, target: Model, draft: Model | None, tree: Tree) -> dic
 
 def vectors(model: Model) -> Callable[[tuple[int, ...]], ExactVector]:
     """The model as the exact machine's function of the context."""
-    cache: dict[int, ExactVector] = {}
+    rows: dict[int, ExactVector] = {}
+    known: dict[tuple[int, ...], ExactVector] = {}
 
     def at(context: tuple[int, ...]) -> ExactVector:
-        number = int(model.index(context))
-        if number not in cache:
-            cache[number] = ExactVector(
-                [fmpq(a.numerator, a.denominator) for a in model.exact(context)]
-            )
-        return cache[number]
+        if context not in known:
+            number = int(model.index(context))
+            if number not in rows:
+                rows[number] = ExactVector([fmpq(a.numerator, a.denominator) for a in model.exact(context)])
+            known[context] = rows[number]
+        return known[context]
 
     return at
 

@@ -1,9 +1,13 @@
 """Enumeration by replay, shared by the machines that follow every path of a rule.
 
 A rule is run again and again from the start, each time with a longer script of choices, until it
-returns; the law is built backwards, from the leaves of that decision tree, so that equal outcomes
-are added up as soon as they meet. A continuation handed to ``call`` is evaluated once for each
-state that it names.
+returns. A continuation handed to ``call`` is a state: it is evaluated once, however many paths lead
+to it.
+
+``Replay`` builds the law backwards, from the leaves of the decision tree, so that equal outcomes are
+added up as soon as they meet; that keeps symbolic expressions small. ``Forward`` pushes the mass
+from state to state instead, so that every outcome is touched once; that is faster where a number is
+cheap and the outcomes are many.
 """
 
 from __future__ import annotations
@@ -16,6 +20,9 @@ from losslesscheck.errors import LosslesscheckError, RuleError, Undefined
 from losslesscheck.law import UNDEFINED
 from losslesscheck.machines.vocabulary import Outcome
 
+MOST_CHOICES = 1000
+"""Choices on one path, without a ``call`` between them, after which a rule is taken to loop forever."""
+
 
 class Choice(BaseException):
     """The script is used up: the rule asks for a choice among ``options``, (value, weight) pairs."""
@@ -24,7 +31,7 @@ class Choice(BaseException):
         self.options = options
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """What ``call`` returns, for the rule to return in turn."""
 
@@ -35,6 +42,7 @@ class Call:
 class Replay:
     """Base of the enumerating machines; they add the numbers."""
 
+    zero: Any
     one: Any
 
     def __init__(self) -> None:
@@ -51,30 +59,31 @@ class Replay:
             value = self._script[self._position]
             self._position += 1
             return value
+        self.check_length()
         raise Choice(list(options))
 
     def law(self, program: Callable[[], Outcome]) -> dict[tuple[Any, ...], Any]:
-        """Outcome → weight, with ``UNDEFINED`` for the paths that reach an undefined value."""
-        return self._fold(program, [])
+        """Outcome → weight, with ``UNDEFINED`` for the paths that reach an undefined value.
+
+        Raises:
+            RuleError: if the rule raises, returns no tokens or never returns.
+        """
+        try:
+            return self._fold(program, [])
+        except RecursionError:
+            raise RuleError("the rule makes too many choices in a row: it may never return") from None
 
     def _fold(self, program: Callable[[], Outcome], script: list[Any]) -> dict[tuple[Any, ...], Any]:
         self._script, self._position = script, 0
         try:
-            result = program()
+            result = self.run(program)
         except Choice as choice:
             options = choice.options
-        except (Undefined, ZeroDivisionError):
-            return {UNDEFINED: self.one}
-        except (LosslesscheckError, RecursionError, MemoryError):
-            raise
-        except Exception as error:
-            raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
         else:
             if isinstance(result, Call):
                 if result.state not in self._laws:
                     self._laws[result.state] = self._fold(result.continuation, [])
                 return self._laws[result.state]
-            self.check_outcome(result)
             return {result: self.one}
         if len(options) == 1:
             return self._fold(program, [*script, options[0][0]])
@@ -85,6 +94,24 @@ class Replay:
                 total[outcome] = total[outcome] + mass if outcome in total else mass
         return total
 
+    def run(self, program: Callable[[], Outcome]) -> Any:
+        """What the program returns under the present script: a ``Call``, an outcome or ``UNDEFINED``.
+
+        Raises:
+            RuleError: if the rule raises or returns no tokens.
+        """
+        try:
+            result = program()
+        except (Undefined, ZeroDivisionError):
+            return UNDEFINED
+        except (LosslesscheckError, RecursionError, MemoryError):
+            raise
+        except Exception as error:
+            raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+        if not isinstance(result, Call):
+            self.check_outcome(result)
+        return result
+
     def check_outcome(self, result: Any) -> None:
         """Raises ``RuleError`` unless ``result`` is a non-empty tuple of token indices."""
         if not isinstance(result, tuple) or not result:
@@ -93,5 +120,95 @@ class Replay:
             if not self.is_token(token):
                 raise RuleError(f"the rule returned {result!r}, whose entry {place} is no token")
 
+    def check_length(self) -> None:
+        """Raises ``RuleError`` if the path is longer than any rule's should be."""
+        if self._position >= MOST_CHOICES:
+            raise RuleError(f"the rule makes more than {MOST_CHOICES} choices: it may never return")
+
     def is_token(self, value: Any) -> bool:
         raise NotImplementedError
+
+
+class Forward(Replay):
+    """Enumeration that pushes masses forward through the states.
+
+    A run goes on past the end of its script with the first option, and leaves the others to later
+    runs, so that there are as many runs as leaves.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._weight: Any = None
+        self._later: list[tuple[list[Any], Any]] = []
+
+    def choose(self, options: Sequence[tuple[Any, Any]]) -> Any:
+        if self._position < len(self._script):
+            value = self._script[self._position]
+            self._position += 1
+            return value
+        self.check_length()
+        for value, weight in options[1:]:
+            self._later.append(([*self._script, value], self._weight * weight))
+        value, weight = options[0]
+        self._script.append(value)
+        self._position += 1
+        self._weight = self._weight * weight
+        return value
+
+    def law(self, program: Callable[[], Outcome]) -> dict[tuple[Any, ...], Any]:
+        """Outcome → weight, with ``UNDEFINED`` for the paths that reach an undefined value.
+
+        Raises:
+            RuleError: if the rule raises, returns no tokens or never returns.
+        """
+        numbers: dict[tuple[Any, ...], int] = {}
+        continuations = [program]
+        outcomes: list[list[tuple[tuple[Any, ...], Any]]] = []
+        successors: list[dict[int, Any]] = []
+        entrances = [0]  # how many states lead to each state
+        for continuation in continuations:  # grows as states are found
+            ends: list[tuple[tuple[Any, ...], Any]] = []
+            nexts: dict[int, Any] = {}
+            for result, weight in self._leaves(continuation):
+                if isinstance(result, Call):
+                    number = numbers.setdefault(result.state, len(continuations))
+                    if number == len(continuations):
+                        continuations.append(result.continuation)
+                        entrances.append(0)
+                    if number not in nexts:
+                        entrances[number] += 1
+                    nexts[number] = nexts[number] + weight if number in nexts else weight
+                else:
+                    ends.append((result, weight))
+            outcomes.append(ends)
+            successors.append(nexts)
+
+        total: dict[tuple[Any, ...], Any] = {}
+        masses = [self.zero] * len(continuations)
+        masses[0] = self.one
+        ready, done = [0], 0  # states whose mass is complete
+        while ready:
+            state = ready.pop()
+            mass = masses[state]
+            done += 1
+            for outcome, weight in outcomes[state]:
+                weight = mass * weight
+                total[outcome] = total[outcome] + weight if outcome in total else weight
+            for number, weight in successors[state].items():
+                masses[number] = masses[number] + mass * weight
+                entrances[number] -= 1
+                if entrances[number] == 0:
+                    ready.append(number)
+        if done < len(continuations):
+            raise RuleError("the rule comes back to a state that it has been in: it may never return")
+        return total
+
+    def _leaves(self, program: Callable[[], Outcome]) -> list[tuple[Any, Any]]:
+        """What every path of the program returns, with the path's weight."""
+        leaves = []
+        self._later = [([], self.one)]
+        while self._later:
+            self._script, self._weight = self._later.pop()
+            self._position = 0
+            leaves.append((self.run(program), self._weight))
+        return leaves

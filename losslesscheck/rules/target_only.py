@@ -7,6 +7,9 @@ from losslesscheck.machines.vocabulary import Accept, End, Machine, Number, Outc
 from losslesscheck.rule import Parameter, rule
 from losslesscheck.tree import Tree
 
+SMALLEST_THRESHOLD = Fraction(1, 10**9)
+"""What SGLang raises a smaller threshold_acc to."""
+
 
 @rule(
     paper="SGLang, tree_speculative_sampling_target_only",
@@ -17,10 +20,13 @@ from losslesscheck.tree import Tree
     lossless=lambda v: v["threshold_single"] == v["threshold_acc"] == 1,
     parameters={
         "threshold_single": Parameter(
-            Fraction(1), "a sibling with at least this target probability is accepted outright", 0, 1
+            Fraction(1),
+            "a sibling with at least this target probability is accepted outright",
+            SMALLEST_THRESHOLD,
+            1,
         ),
         "threshold_acc": Parameter(
-            Fraction(1), "what the siblings' cumulative probability is divided by", 0, 1
+            Fraction(1), "what the siblings' cumulative probability is divided by", SMALLEST_THRESHOLD, 1
         ),
     },
 )

@@ -1,0 +1,5 @@
+"""``python -m losslesscheck``."""
+
+from losslesscheck.cli import main
+
+main()

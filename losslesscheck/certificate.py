@@ -1,0 +1,78 @@
+"""Certificates in files: written by `verify`, rechecked by the independent `losslesscheck.checker`."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from losslesscheck import __version__, rules
+from losslesscheck.errors import InputError
+from losslesscheck.rule import Rule
+
+FORMAT = 1
+
+
+def write(path: Path, rule: Rule, certificates: Sequence[dict[str, Any]]) -> None:
+    """Writes the certificates of one rule; the file appears whole or not at all."""
+    content = {
+        "format": FORMAT,
+        "version": __version__,
+        "rule": {
+            "reference": reference(rule),
+            "hash": rule.hash,
+            "parameters": {name: str(value) for name, value in rule.settings.items()},
+        },
+        "certificates": list(certificates),
+    }
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(json.dumps(content, ensure_ascii=False, indent=1))
+    os.replace(partial, path)
+
+
+def recheck(path: str | Path) -> dict[str, Any]:
+    """Rechecks every certificate of a file against the rule's text as it is now.
+
+    Returns:
+        ``{"rule", "accepted", "certificates": [{"kind", "statement", "problems"}]}``. A file
+        without certificates is not accepted.
+
+    Raises:
+        InputError: if the file is no certificate file, or its rule is not to be found.
+    """
+    from losslesscheck.checker import check
+    from losslesscheck.ladder import resolve
+
+    try:
+        content = json.loads(Path(path).read_text())
+        facts, certificates = content["rule"], content["certificates"]
+        name, known_hash, parameters = facts["reference"], facts["hash"], facts["parameters"]
+        kinds = [(c["kind"], c.get("statement", "")) for c in certificates]
+    except OSError as error:
+        raise InputError(f"certificates: cannot read {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"certificates: {path} is no certificate file: {error!r}") from None
+    if content.get("format") != FORMAT:
+        raise InputError(f"certificates: {path} has format {content.get('format')!r}, not {FORMAT}")
+    rule = resolve(name).bind(**parameters)
+    stale = [] if rule.hash == known_hash else ["the rule's text has changed since the proof"]
+    entries = [
+        {
+            "kind": kind,
+            "statement": statement,
+            "problems": [*stale, *check(certificate, rule.function)],
+        }
+        for certificate, (kind, statement) in zip(certificates, kinds, strict=True)
+    ]
+    accepted = bool(entries) and not any(entry["problems"] for entry in entries)
+    return {"rule": name, "accepted": accepted, "certificates": entries}
+
+
+def reference(rule: Rule) -> str:
+    """How to find the rule again: its name, or ``file.py:function``."""
+    if rule.name in (*rules.names(), *rules.broken()) and rules.get(rule.name).hash == rule.hash:
+        return rule.name
+    return f"{inspect.getsourcefile(rule.function)}:{rule.function.__qualname__}"

@@ -1,0 +1,247 @@
+"""The command line. Heavy modules are imported by the command that needs them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from losslesscheck import __version__
+from losslesscheck.errors import LosslesscheckError
+
+TIERS = ("theorem", "any-vocabulary", "all-distributions", "exact", "monte-carlo", "kernel")
+
+BAD_INPUT = 2
+UNDECIDED = 3
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="losslesscheck")
+def main() -> None:
+    """Settles whether speculative decoding is lossless."""
+
+
+class _Count(click.ParamType[int]):
+    """A whole number that may be written 1e6."""
+
+    name = "count"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            number = float(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a number", param, ctx)
+        if number != int(number) or number < 1:
+            self.fail(f"{value!r} is not a positive whole number", param, ctx)
+        return int(number)
+
+
+class _Widths(click.ParamType[tuple[int, ...]]):
+    """Widths of a tree by depth: 4,2,1."""
+
+    name = "widths"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        if isinstance(value, tuple):
+            return value
+        try:
+            return tuple(int(part) for part in str(value).split(","))
+        except ValueError:
+            self.fail(f"{value!r} is no list of widths such as 4,2,1", param, ctx)
+
+
+@main.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "show_default": True}
+)
+@click.option(
+    "--rule", "-r", "name", required=True, metavar="NAME|FILE:FUNCTION", help="A rule, or your own function."
+)
+@click.option("--vocab", type=_Count(), metavar="V", help="Vocabulary size of every rung.")
+@click.option("--tree", type=_Widths(), metavar="4,2,1", help="Draft tokens per node, by depth.")
+@click.option("--width", type=_Count(), metavar="K", help="Siblings at every node; with --depth.")
+@click.option("--depth", type=_Count(), metavar="N", help="Draft length; alone: a chain.")
+@click.option(
+    "--parents",
+    metavar="-1,0,0",
+    help="Any tree: for each draft token the index of the one above (-1: root).",
+)
+@click.option(
+    "--tokens", metavar="7,3,5", help="With --parents: the draft tokens, where the rule fixes them."
+)
+@click.option("--samples", type=_Count(), default="2e6", metavar="N", help="Monte-Carlo steps.")
+@click.option("--seed", type=click.IntRange(min=0), default=0)
+@click.option("--only", type=click.Choice(TIERS), multiple=True, help="Run this tier only; repeatable.")
+@click.option("--positive-draft", is_flag=True, help="Suppose that q is positive everywhere.")
+@click.option(
+    "--distributions",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.npz",
+    help="Real rows: target [cases, γ+1, V], draft [cases, γ, V], draft_tokens [cases, γ].",
+)
+@click.option("--seconds", type=click.FloatRange(min=0.1), default=60.0, help="Time budget of each rung.")
+@click.option("--memory", type=click.FloatRange(min=0.05), default=2.0, help="Memory budget, GiB.")
+@click.option(
+    "--certificates",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the proofs' certificates (for `losslesscheck check`).",
+)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.pass_context
+def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **options: Any) -> None:
+    """Settle whether a rule reproduces the target's distribution.
+
+    Exit status: 0 lossless, 1 lossy, 2 bad usage or input, 3 undecided. A rule's own parameters
+    are options too, such as --threshold-acc 0.9; `losslesscheck rules NAME` lists them.
+    """
+    from losslesscheck.terminal import Progress, render_verdict
+
+    def run() -> Any:
+        from losslesscheck.budget import Budget
+        from losslesscheck.ladder import verify as settle
+
+        with Progress() as progress:
+            return settle(
+                name,
+                vocabulary=options["vocab"],
+                tree=_tree(options),
+                samples=options["samples"],
+                seed=options["seed"],
+                only=options["only"],
+                positive_draft=options["positive_draft"],
+                distributions=options["distributions"],
+                budget=Budget(options["seconds"], int(options["memory"] * (1 << 30))),
+                certificates=options["certificates"],
+                progress=progress,
+                **_parameters(context.args),
+            )
+
+    verdict = _guarded(run, debug)
+    if as_json:
+        click.echo(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False))
+    else:
+        render_verdict(verdict)
+    sys.exit(verdict.exit_status)
+
+
+@main.command("rules")
+@click.argument("name", required=False)
+@click.option("--latex", is_flag=True, help="The step identity as LaTeX.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def list_rules(name: str | None, latex: bool, as_json: bool, debug: bool) -> None:
+    """List the rules, or explain one: algorithm, claim, step identity, evidence."""
+
+    def run() -> str:
+        from losslesscheck import explain
+
+        if name is None:
+            return json.dumps(explain.list_dict(), indent=2, ensure_ascii=False) if as_json else explain.list_text()
+        from losslesscheck.ladder import resolve
+
+        rule = resolve(name)
+        if as_json:
+            return json.dumps(explain.explain_dict(rule), indent=2, ensure_ascii=False)
+        return explain.explain_text(rule, latex=latex)
+
+    click.echo(_guarded(run, debug))
+
+
+@main.command("check")
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def check_certificates(file: str, as_json: bool, debug: bool) -> None:
+    """Recheck the certificates that `verify --certificates FILE` wrote.
+
+    The checker shares no code with the provers. Exit status: 0 accepted, 1 rejected, 2 bad input.
+    """
+
+    def run() -> Any:
+        from losslesscheck.certificate import recheck
+
+        return recheck(file)
+
+    report = _guarded(run, debug)
+    if as_json:
+        click.echo(json.dumps(report, indent=2, ensure_ascii=False))
+    else:
+        for entry in report["certificates"]:
+            state = "rejected" if entry["problems"] else "accepted"
+            click.echo(f"{state}  {report['rule']}  {entry['kind']}  {entry['statement']}")
+            for problem in entry["problems"]:
+                click.echo(f"    {problem}")
+    sys.exit(0 if report["accepted"] else 1)
+
+
+def _tree(options: dict[str, Any]) -> Any:
+    from losslesscheck.errors import InputError
+    from losslesscheck.tree import Tree
+
+    given = [o for o in ("tree", "parents") if options[o] is not None]
+    if options["width"] is not None or options["depth"] is not None:
+        given.append("width")
+    if len(given) > 1:
+        raise InputError("tree: give one of --tree, --parents, or --width and --depth")
+    if options["tokens"] is not None and options["parents"] is None:
+        raise InputError("tokens: --tokens needs --parents")
+    if options["parents"] is not None:
+        tokens = None if options["tokens"] is None else _integers("tokens", options["tokens"])
+        return Tree.from_parents(_integers("parents", options["parents"]), tokens)
+    if "width" in given:
+        return Tree.regular((options["width"] or 1,) * (options["depth"] or 1))
+    return options["tree"]
+
+
+def _integers(name: str, text: str) -> list[int]:
+    from losslesscheck.errors import InputError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f"{name}: {text!r} is no list of integers") from None
+
+
+def _parameters(arguments: list[str]) -> dict[str, str]:
+    """The rule's own parameters among the command line's left-over arguments."""
+    from losslesscheck.errors import InputError
+
+    found: dict[str, str] = {}
+    rest = list(arguments)
+    while rest:
+        option = rest.pop(0)
+        if not option.startswith("--"):
+            raise InputError(f"unexpected argument {option!r}")
+        name, equals, value = option[2:].partition("=")
+        if not equals:
+            if not rest:
+                raise InputError(f"option --{name} needs a value")
+            value = rest.pop(0)
+        found[name.replace("-", "_")] = value
+    return found
+
+
+def _guarded(work: Callable[[], Any], debug: bool) -> Any:
+    """The result of ``work``; an error becomes one line on standard error and the exit status."""
+    try:
+        return work()
+    except LosslesscheckError as error:
+        _fail(error, debug, BAD_INPUT)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+
+
+def _fail(error: LosslesscheckError, debug: bool, status: int) -> NoReturn:
+    if debug:
+        traceback.print_exception(error)
+        click.echo(getattr(error, "details", ""), err=True)
+    click.echo(f"error: {error}", err=True)
+    sys.exit(status)

@@ -1,0 +1,276 @@
+"""The ladder of evidence: from a rule to a verdict."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from losslesscheck import rungs
+from losslesscheck.budget import Budget
+from losslesscheck.errors import InputError, RuleError, Undecided
+from losslesscheck.rule import Rule, Value
+from losslesscheck.rule import rule as make_rule
+from losslesscheck.rungs import Finding, Plan
+from losslesscheck.search import Counterexample
+from losslesscheck.tree import Tree
+from losslesscheck.trial import trial
+from losslesscheck.verdict import TIERS, Evidence, Outcome, Tier, Verdict
+
+if TYPE_CHECKING:
+    from losslesscheck.distributions import Distributions
+
+Progress = Callable[[str, float], None]
+"""Called with the rung that is being worked on and the seconds it has taken so far."""
+
+SAMPLES = 2_000_000
+SAMPLED_VOCABULARY = 8
+
+
+def verify(
+    rule: str | Rule | Callable[..., Any],
+    *,
+    vocabulary: int | None = None,
+    tree: Tree | Sequence[int] | None = None,
+    samples: int = SAMPLES,
+    seed: int = 0,
+    only: Collection[Tier] = (),
+    positive_draft: bool = False,
+    distributions: str | Path | None = None,
+    budget: Budget | None = None,
+    certificates: str | Path | None = None,
+    progress: Progress | None = None,
+    **parameters: Value | float,
+) -> Verdict:
+    """Settles whether a rule is lossless, rung by rung.
+
+    Args:
+        rule: a rule's name, ``"file.py:function"``, a ``Rule``, or a function that reads like one.
+        vocabulary: number of tokens V; by default 3 for the proofs and the exact laws (more if the
+            tree needs more) and 8 for the Monte-Carlo rung.
+        tree: a token tree, or its widths by depth such as ``(4, 2, 1)``; by default the rule's own,
+            of which smaller relatives are searched for counterexamples as well.
+        samples: draft-and-verify steps of the Monte-Carlo rung.
+        seed: of every random choice.
+        only: the tiers to run; all by default.
+        positive_draft: suppose that the draft gives every token a positive probability.
+        distributions: an ``.npz`` file of real rows to judge the rule on; see
+            ``losslesscheck.distributions``.
+        budget: time and memory for each rung; 60 s and 2 GiB by default.
+        certificates: a file to write the certificates of the proofs to.
+        progress: called every now and then while a rung is at work.
+        **parameters: the rule's own parameters.
+
+    Raises:
+        InputError: for bad arguments, before any work is done.
+        RuleError: if the rule does what no rule may do.
+
+    >>> verify("chain", only=["any-vocabulary"]).verdict
+    'lossless'
+    """
+    bound = resolve(rule).bind(**parameters)
+    plan = _plan(bound, vocabulary, tree, samples, seed, only, positive_draft, distributions)
+    plan = replace(plan, certify=certificates is not None)
+    if certificates is not None and not Path(certificates).resolve().parent.is_dir():
+        raise InputError(f"certificates: there is no folder {Path(certificates).resolve().parent}")
+    trial(plan.rule, plan.tree, plan.vocabulary if plan.vocabulary <= rungs.LARGEST_EXACT else 3)
+    budget = budget or Budget()
+    asked = set(only) or set(TIERS)
+    findings = _climb(plan, asked, budget, progress)
+    verdict = _conclude(plan, budget, findings)
+    if certificates is not None:
+        from losslesscheck.certificate import write
+
+        write(Path(certificates), plan.rule, [f.certificate for f in findings.values() if f.certificate])
+    return verdict
+
+
+def resolve(rule: str | Rule | Callable[..., Any]) -> Rule:
+    """The rule that a name, a file reference or a function stands for."""
+    if isinstance(rule, Rule):
+        return rule
+    if callable(rule):
+        return make_rule(rule)
+    if ":" in rule:
+        from losslesscheck.rule import load
+
+        return load(rule)
+    from losslesscheck import rules
+
+    return rules.get(rule)
+
+
+def _plan(
+    rule: Rule,
+    vocabulary: int | None,
+    tree: Tree | Sequence[int] | None,
+    samples: int,
+    seed: int,
+    only: Collection[Tier],
+    positive_draft: bool,
+    distributions: str | Path | None,
+) -> Plan:
+    if vocabulary is not None and (not isinstance(vocabulary, int) or vocabulary < 2):
+        raise InputError(f"vocabulary: {vocabulary!r} is not an integer of at least 2")
+    if not isinstance(samples, int) or samples < 1:
+        raise InputError(f"samples: {samples!r} is not a positive integer")
+    if not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed: {seed!r} is not a non-negative integer")
+    for tier in only:
+        if tier not in TIERS:
+            raise InputError(f"only: {tier!r} is none of {', '.join(TIERS)}")
+    loaded: Distributions | None = None
+    if distributions is not None:
+        from losslesscheck.distributions import load as load_distributions
+
+        if vocabulary is not None or tree is not None:
+            raise InputError("distributions: the file gives vocabulary and draft length; leave out both")
+        loaded = load_distributions(distributions)
+    chosen = Tree.regular(tuple(tree)) if tree is not None and not isinstance(tree, Tree) else tree
+    shape = rule.tree if chosen is None else chosen
+    widest = max((node.token or 0 for _, node in shape.nodes()), default=0) + 1
+    small = vocabulary or max(rule.vocabulary, widest, shape.width if rule.fixed_tokens else 0)
+    return Plan(
+        rule=rule,
+        vocabulary=small,
+        sampled_vocabulary=vocabulary or max(SAMPLED_VOCABULARY, small),
+        tree=rule.fit(chosen, small),
+        chosen_tree=chosen is not None,
+        samples=samples,
+        seed=seed,
+        positive_draft=positive_draft,
+        distributions=loaded,
+    )
+
+
+def _climb(
+    plan: Plan, asked: Collection[Tier], budget: Budget, progress: Progress | None
+) -> dict[Tier, Finding]:
+    """Every rung's finding. Counterexamples are looked for first: what is refuted needs no proof."""
+    findings: dict[Tier, Finding] = {
+        "theorem": _skipped("theorem", "this version ships no machine-checked theorem"),
+        "kernel": _skipped("kernel", "a rule was asked about, not a kernel"),
+    }
+    work: dict[Tier, Callable[[Plan], Finding]] = {
+        "exact": rungs.exact,
+        "any-vocabulary": rungs.any_vocabulary,
+        "all-distributions": rungs.all_distributions,
+        "monte-carlo": rungs.monte_carlo,
+    }
+    for tier, read in work.items():
+        if tier not in asked:
+            findings[tier] = _skipped(tier, "not asked for")
+        elif tier == "all-distributions" and findings["exact"].found is not None:
+            findings[tier] = _skipped(tier, "refuted by the exact rung: there is nothing to prove")
+        else:
+            findings[tier] = _run(tier, read, plan, budget, progress)
+    return findings
+
+
+def _skipped(tier: Tier, why: str) -> Finding:
+    return Finding(Evidence(tier, "skipped", why))
+
+
+def _run(
+    tier: Tier, read: Callable[[Plan], Finding], plan: Plan, budget: Budget, progress: Progress | None
+) -> Finding:
+    start = time.perf_counter()
+    tick = None if progress is None else lambda seconds: progress(tier, seconds)
+    try:
+        finding = budget.run(lambda: read(plan), tick)
+    except Undecided as reason:
+        finding = Finding(Evidence(tier, "undecided", str(reason)))
+    except RuleError as error:
+        raise RuleError(f"rule {plan.rule.name}: {error}") from error
+    seconds = time.perf_counter() - start
+    return replace(finding, evidence=replace(finding.evidence, seconds=seconds))
+
+
+def _conclude(plan: Plan, budget: Budget, findings: dict[Tier, Finding]) -> Verdict:
+    found, largest = findings["exact"].found, findings["exact"].largest
+    evidence = {tier: findings[tier].evidence for tier in TIERS}
+    if found is None and evidence["monte-carlo"].result == "fails":
+        found = largest = budget.run(lambda: rungs.confirm(plan))
+    failed = [e for e in evidence.values() if e.result == "fails"]
+    proofs = [e for e in evidence.values() if e.proof]
+    outcome: Outcome = "lossy" if failed else "lossless" if proofs else "undecided"
+    return Verdict(
+        rule=plan.rule,
+        verdict=outcome,
+        summary=_sentence(plan, outcome, failed, proofs, found, largest),
+        evidence=tuple(evidence[tier] for tier in TIERS),
+        counterexample=found,
+        largest=largest,
+        settings={
+            "vocabulary": plan.vocabulary,
+            "sampled_vocabulary": plan.sampled_vocabulary,
+            "tree": str(plan.tree),
+            "samples": plan.samples,
+            "seed": plan.seed,
+            "positive_draft": plan.positive_draft,
+            "budget_seconds": budget.seconds,
+            "budget_bytes": budget.memory,
+            "rule_hash": plan.rule.hash,
+        },
+        warnings=() if plan.distributions is None else tuple(plan.distributions.warnings),
+    )
+
+
+def _sentence(
+    plan: Plan,
+    outcome: Outcome,
+    failed: Sequence[Evidence],
+    proofs: Sequence[Evidence],
+    found: Counterexample | None,
+    largest: Counterexample | None,
+) -> str:
+    rule = plan.rule
+    name = rule.name + _changed(rule)
+    whose = "the target's greedy decoding" if rule.greedy else "the target's law"
+    if outcome == "lossless":
+        supposed = "; supposing that every draft probability is positive" if plan.positive_draft else ""
+        return f"{name} reproduces {whose}: proved for {proofs[0].detail}{supposed}."
+    if outcome == "undecided":
+        return f"Nothing speaks against {name}, but no rung that was run proves that it is lossless."
+    if found is not None and found.undefined:
+        return (
+            f"{name} is not defined everywhere: it reaches 0/0 or an empty support with probability "
+            f"{found.undefined} on the distributions below."
+        )
+    if largest is not None:
+        purpose = "" if rule.claims_lossless or rule.broken else ", as its parameters intend"
+        return (
+            f"{name} does not reproduce {whose}{purpose}: "
+            f"the largest bias found is TV {_size(largest)}, {_where(largest)}."
+        )
+    return f"{name} does not reproduce {whose}: {failed[0].detail}."
+
+
+def _changed(rule: Rule) -> str:
+    changed = [
+        f"{name} = {value}" for name, value in rule.settings.items() if value != rule.parameters[name].default
+    ]
+    return f" ({', '.join(changed)})" if changed else ""
+
+
+def _size(found: Counterexample) -> str:
+    return f"{found.tv} = {float(found.tv):.4g}" if found.tv.denominator > 1 else str(found.tv)
+
+
+def _where(found: Counterexample) -> str:
+    rows = f"at p = {vector(found.target)}"
+    if found.draft is not None:
+        rows += f", q = {vector(found.draft)}"
+    if found.context:
+        rows += f", after {list(found.context)}"
+    if found.reached != 1:
+        rows += f" (reached with probability {found.reached})"
+    return rows
+
+
+def vector(values: Sequence[Fraction]) -> str:
+    """A row of fractions in parentheses: ``(1/2, 1/2)``."""
+    return f"({', '.join(map(str, values))})"

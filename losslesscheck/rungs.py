@@ -1,0 +1,268 @@
+"""The rungs of the ladder: each reads the rule in one way and says in one line what that established."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from losslesscheck import instances
+from losslesscheck.proof import Proof
+from losslesscheck.rule import Rule
+from losslesscheck.search import Counterexample, examine, search, simplify, worst
+from losslesscheck.tree import Tree
+from losslesscheck.verdict import Evidence
+
+if TYPE_CHECKING:
+    from losslesscheck.distributions import Distributions
+    from losslesscheck.machines.monte_carlo import MonteCarloResult
+
+LARGEST_EXACT = 8
+"""The largest vocabulary on which whole laws and all distributions are attempted."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to verify, and at which size.
+
+    Attributes:
+        rule: with its parameters bound.
+        vocabulary: V of the proofs for all distributions and of the exact laws.
+        sampled_vocabulary: V of the Monte-Carlo rung.
+        tree: the tree, as the rule needs it.
+        chosen_tree: the user asked for this very tree; smaller relatives are no substitute.
+        samples: draft-and-verify steps of the Monte-Carlo rung.
+        seed: of every random choice.
+        positive_draft: suppose that the draft gives every token a positive probability.
+        distributions: real rows to judge the rule on, or ``None``.
+        certify: keep certificates of the proofs.
+    """
+
+    rule: Rule
+    vocabulary: int
+    sampled_vocabulary: int
+    tree: Tree
+    chosen_tree: bool
+    samples: int
+    seed: int
+    positive_draft: bool = False
+    distributions: Distributions | None = None
+    certify: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a rung hands back: its evidence, and a counterexample or a certificate if it has one."""
+
+    evidence: Evidence
+    found: Counterexample | None = None
+    largest: Counterexample | None = None
+    certificate: dict[str, Any] | None = None
+
+
+def any_vocabulary(plan: Plan) -> Finding:
+    """The step identity for every vocabulary at once."""
+    from losslesscheck.machines.any_vocabulary import prove
+
+    siblings = max(plan.tree.width, 3) if plan.rule.form != "step" else 1
+    proof = prove(plan.rule, siblings=siblings)
+    covers = (
+        proof.every_tree
+        or plan.rule.form == "node"
+        or (plan.rule.form == "whole" and plan.rule.takes_tree and plan.tree.depth <= 1)
+    )
+    return _proved("any-vocabulary", proof, covers)
+
+
+def all_distributions(plan: Plan) -> Finding:
+    """Every target and every draft over a small vocabulary, on the whole tree."""
+    if plan.vocabulary > LARGEST_EXACT:
+        return Finding(
+            Evidence(
+                "all-distributions",
+                "skipped",
+                f"V = {plan.vocabulary} has too many symbols; --vocab up to {LARGEST_EXACT} is proved",
+            )
+        )
+    from losslesscheck.machines.all_distributions import prove
+
+    proof = prove(
+        plan.rule,
+        plan.tree,
+        plan.vocabulary,
+        assume_positive_draft=plan.positive_draft,
+        certify=plan.certify,
+    )
+    return _proved("all-distributions", proof, True)
+
+
+def _proved(tier: Any, proof: Proof, covers: bool) -> Finding:
+    detail = proof.statement if proof.holds else proof.reason or f"not proved: {proof.statement}"
+    evidence = Evidence(
+        tier, "holds" if proof.holds else "undecided", detail, proof=proof.holds and covers, data=proof.facts
+    )
+    return Finding(evidence, certificate=proof.certificate)
+
+
+def exact(plan: Plan) -> Finding:
+    """Exact laws of instances: small ones, one after the other, and random ones."""
+    if plan.distributions is not None:
+        return _exact_on(plan.rule, plan.distributions)
+    if plan.vocabulary > LARGEST_EXACT:
+        return _exact_wide(plan)
+    outcomes = plan.vocabulary ** (plan.tree.depth + 1) * max(plan.tree.width, 1)
+    seen = search(
+        plan.rule,
+        plan.tree if plan.chosen_tree else None,
+        plan.vocabulary,
+        random_instances=max(4, min(64, 100_000 // outcomes)),
+        seed=plan.seed,
+        positive_draft=plan.positive_draft,
+    )
+    count = seen.small + seen.random
+    if seen.found is None:
+        return Finding(
+            Evidence(
+                "exact",
+                "holds",
+                f"the law is the target's on {count} instances "
+                f"({seen.small} small, {seen.random} random, V ≤ {plan.vocabulary})",
+                data={"small": seen.small, "random": seen.random},
+            )
+        )
+    found = seen.found
+    largest = found if found.undefined else worst(plan.rule, found)
+    return Finding(
+        Evidence("exact", "fails", _failure(found, count), data={"examined": count}), found, largest
+    )
+
+
+def _failure(found: Counterexample, count: int) -> str:
+    where = f"V = {found.instance.vocabulary}, tree {found.instance.tree}"
+    if found.undefined:
+        return f"undefined with probability {found.undefined} at {where} (instance {count})"
+    return f"TV {found.tv} at {where} (instance {count})"
+
+
+def _exact_wide(plan: Plan) -> Finding:
+    """One node at a large vocabulary, on random rows."""
+    from losslesscheck.errors import Undecided
+    from losslesscheck.machines.wide import IntegerRow, node_law
+
+    if plan.rule.form == "whole":
+        return Finding(
+            Evidence(
+                "exact",
+                "skipped",
+                f"V = {plan.vocabulary}: only step and node rules have an exact law at this size",
+            )
+        )
+    target, draft = instances.sampling_models(plan.rule, plan.tree, plan.vocabulary, plan.seed)
+    width = plan.tree.width
+    siblings: int | Sequence[int] = (
+        [c.token or 0 for c in plan.tree.children] if plan.rule.fixed_tokens else width
+    )
+    try:
+        law = node_law(
+            plan.rule,
+            IntegerRow.from_floats(target.floats[0]),
+            None if draft is None else IntegerRow.from_floats(draft.floats[0]),
+            siblings,
+        )
+    except Undecided as reason:
+        return Finding(Evidence("exact", "undecided", str(reason)))
+    where = f"one node with {width} siblings at V = {plan.vocabulary}, random rows"
+    if law.tv == 0 and law.undefined == 0:
+        return Finding(Evidence("exact", "holds", f"the law is the target's: {where}"))
+    return Finding(Evidence("exact", "fails", f"TV {float(law.tv):.3g}: {where}"))
+
+
+def _exact_on(rule: Rule, distributions: Distributions) -> Finding:
+    """The exact next-token law at every position along the drafted paths of real rows."""
+    from losslesscheck.distributions import analyse
+
+    results = analyse(rule, distributions)
+    if not results:
+        return Finding(
+            Evidence("exact", "skipped", f"{rule.name} decides over whole paths: no exact law at this size")
+        )
+    failed = [r for r in results if not r.holds]
+    positions = [
+        {
+            "case": r.case,
+            "position": r.position,
+            "acceptance": float(r.acceptance),
+            "tv": float(r.tv),
+            "undefined": float(r.undefined),
+        }
+        for r in results
+    ]
+    data = {"positions": positions}
+    size = f"{len(results)} positions at V = {distributions.vocabulary}"
+    if failed:
+        largest = max(failed, key=lambda r: r.tv)
+        detail = (
+            f"TV {float(largest.tv):.4g} at case {largest.case}, position {largest.position}; "
+            f"{len(failed)} of {size} are off"
+        )
+        return Finding(Evidence("exact", "fails", detail, data=data))
+    detail = f"the law is the target's, exactly, at {size}"
+    return Finding(Evidence("exact", "holds", detail, proof=True, data=data))
+
+
+def monte_carlo(plan: Plan) -> Finding:
+    """The rule run for many lanes, its emitted tokens held against the target."""
+    from losslesscheck.machines.monte_carlo import monte_carlo as run
+
+    rng = np.random.default_rng(plan.seed)
+    if plan.distributions is not None:
+        cases = plan.distributions.cases
+        tree = plan.rule.fit(None, plan.distributions.vocabulary) if plan.rule.fixed_tokens else plan.tree
+        outcomes = []
+        for case in range(cases):
+            target, draft = plan.distributions.models(case)
+            outcomes.append(run(plan.rule, target, draft, tree, plan.samples // cases, rng))
+        return _sampled(outcomes, plan.distributions.vocabulary)
+    target, draft_or_none = instances.sampling_models(
+        plan.rule, plan.tree, plan.sampled_vocabulary, plan.seed
+    )
+    outcome = run(plan.rule, target, draft_or_none, plan.tree, plan.samples, rng)
+    return _sampled([outcome], plan.sampled_vocabulary)
+
+
+def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
+    worst_outcome = max(outcomes, key=lambda o: o.log_e)
+    steps = sum(o.samples for o in outcomes)
+    undefined = sum(o.undefined for o in outcomes)
+    detectable = max(o.detectable_tv for o in outcomes)
+    tokens = sum(o.mean_tokens * o.samples for o in outcomes) / steps
+    data = {
+        "steps": steps,
+        "vocabulary": vocabulary,
+        "log_e": worst_outcome.log_e,
+        "detectable_tv": detectable,
+        "undefined": undefined,
+        "tokens_per_step": tokens,
+        "steps_per_second": steps / max(sum(o.seconds for o in outcomes), 1e-9),
+    }
+    head = f"{steps} steps at V = {vocabulary}, {tokens:.3f} tokens a step"
+    if all(o.holds for o in outcomes):
+        detail = f"{head}; a bias of TV {detectable:.2g} would have shown"
+        return Finding(Evidence("monte-carlo", "holds", detail, data=data))
+    detail = f"{head}: " + (
+        f"undefined in {undefined} steps"
+        if undefined
+        else f"e-value 10^{worst_outcome.log_e / np.log(10):.1f} against the target"
+    )
+    return Finding(Evidence("monte-carlo", "fails", detail, data=data))
+
+
+def confirm(plan: Plan) -> Counterexample | None:
+    """The Monte-Carlo rung's own instance judged exactly, made simpler if it fails."""
+    if plan.sampled_vocabulary > instances.SMALL_VOCABULARY or plan.distributions is not None:
+        return None
+    target, draft = instances.sampling_models(plan.rule, plan.tree, plan.sampled_vocabulary, plan.seed)
+    found = examine(plan.rule, instances.tabulate(plan.rule, target, draft, plan.tree))
+    return None if found is None else simplify(plan.rule, found)

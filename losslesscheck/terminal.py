@@ -1,0 +1,146 @@
+"""What a person reads in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from types import TracebackType
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from losslesscheck.search import Counterexample
+from losslesscheck.verdict import Verdict
+
+MARKS = {
+    "holds": ("✓", "green"),
+    "fails": ("✗", "red"),
+    "undecided": ("?", "yellow"),
+    "skipped": ("–", "dim"),
+}
+COLOURS = {"lossless": "bold green", "lossy": "bold red", "undecided": "bold yellow"}
+WIDTH = 80
+WIDEST_ROW = 6
+
+
+class Progress:
+    """One line on standard error while a rung takes longer than a second."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __call__(self, what: str, seconds: float) -> None:
+        if seconds >= 1:
+            line = f"{what}: {seconds:.0f} s"
+            if sys.stderr.isatty():
+                sys.stderr.write(f"\r\x1b[K{line} …")
+            elif not self._shown:
+                sys.stderr.write(f"{what} …\n")
+            sys.stderr.flush()
+            self._shown = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._shown and sys.stderr.isatty():
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+
+def console() -> Console:
+    """Standard output, at most 80 columns wide."""
+    wide = Console(highlight=False)
+    return Console(highlight=False, width=min(WIDTH, wide.width) if wide.is_terminal else WIDTH)
+
+
+def render_verdict(verdict: Verdict) -> None:
+    """The table of rungs, the verdict in a sentence, and the counterexample if there is one."""
+    out = console()
+    rule = verdict.rule
+    out.print(Text.assemble((rule.name, "bold"), f"  {(rule.function.__doc__ and _first(rule.paper)) or ''}"))
+    out.print()
+    out.print(_rungs(verdict))
+    out.print()
+    out.print(Text.assemble((verdict.verdict.upper(), COLOURS[verdict.verdict]), "  ", verdict.summary))
+    if verdict.counterexample is not None:
+        out.print()
+        out.print(_counterexample(verdict.counterexample))
+    for warning in verdict.warnings:
+        out.print(Text.assemble(("note", "yellow"), f"  {warning}"))
+
+
+def _first(paper: str) -> str:
+    return paper.split(";")[0]
+
+
+def _rungs(verdict: Verdict) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    table.add_column("rung", no_wrap=True)
+    table.add_column("result", no_wrap=True)
+    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("what it says")
+    for evidence in verdict.evidence:
+        mark, colour = MARKS[evidence.result]
+        time = "" if evidence.result == "skipped" else f"{evidence.seconds:.2f} s"
+        table.add_row(
+            evidence.tier.replace("-", " "),
+            Text(f"{mark} {evidence.result}", style=colour),
+            time,
+            Text(evidence.detail, style="dim" if evidence.result == "skipped" else ""),
+        )
+    return table
+
+
+def _counterexample(found: Counterexample) -> RenderableType:
+    """The counterexample as a table of fractions."""
+    instance = found.instance
+    head = f"Counterexample: V = {instance.vocabulary}, tree {instance.tree}"
+    if found.context:
+        head += f", next token after {list(found.context)} (reached with probability {found.reached})"
+    parts: list[RenderableType] = [Text(head)]
+    tokens = _shown_tokens(found)
+    table = Table(box=None, padding=(0, 2, 0, 2), show_edge=False, header_style="dim")
+    table.add_column("token")
+    for token in tokens:
+        table.add_column(str(token), justify="right")
+    if len(tokens) < instance.vocabulary:
+        table.add_column("…")
+    for name, row in (("target p", found.target), ("draft q", found.draft), ("emitted", found.emitted)):
+        if row is not None:
+            table.add_row(
+                name, *(str(row[token]) for token in tokens), style="" if name != "emitted" else "bold"
+            )
+    parts.append(table)
+    if found.undefined:
+        parts.append(Text(f"  undefined with probability {found.undefined}"))
+    parts.append(Text(f"  TV {found.tv}" + (f" = {float(found.tv):.4g}" if found.tv.denominator > 1 else "")))
+    for name, rows in (("p", instance.target), ("q", instance.draft)):
+        other = {
+            c: r for c, r in rows.items() if c != found.context and (c == () or list(r) != list(rows[()]))
+        }
+        if found.context or len(other) > 1 or (other and () not in other):
+            for context, row in list(other.items())[:WIDEST_ROW]:
+                parts.append(Text(f"  {name} after {list(context)}: {_vector(row)}", style="dim"))
+    return Group(*(Padding(part, (0, 0, 0, 0)) for part in parts))
+
+
+def _shown_tokens(found: Counterexample) -> list[int]:
+    count = found.instance.vocabulary
+    if count <= WIDEST_ROW:
+        return list(range(count))
+    order = sorted(range(count), key=lambda t: -abs(found.emitted[t] - found.target[t]))
+    return sorted(order[:WIDEST_ROW])
+
+
+def _vector(row: object) -> str:
+    assert isinstance(row, (list, tuple))
+    values = [str(a) if isinstance(a, Fraction) else f"{a}" for a in row[:WIDEST_ROW]]
+    return f"({', '.join(values)}{', …' if len(row) > WIDEST_ROW else ''})"

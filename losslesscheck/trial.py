@@ -1,0 +1,72 @@
+"""A first run of a rule, along single paths, to see that it runs at all."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from losslesscheck import instances
+from losslesscheck.budget import Budget
+from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined
+from losslesscheck.machines.exact import Exact, vectors
+from losslesscheck.machines.vocabulary import Outcome
+from losslesscheck.rule import Rule
+from losslesscheck.tree import Tree
+
+PATHS = 24
+SECONDS = 5.0
+
+
+class _OnePath(Exact):
+    """Follows one random path instead of all of them."""
+
+    def __init__(self, vocabulary: int, rng: random.Random) -> None:
+        super().__init__(vocabulary)
+        self.rng = rng
+
+    def choose(self, options: Sequence[tuple[Any, Any]]) -> Any:
+        weights = [float(int(w.p) / int(w.q)) for _, w in options]
+        return self.rng.choices([value for value, _ in options], weights)[0]
+
+    def call(self, state: tuple[Any, ...], continuation: Callable[[], Outcome]) -> Any:
+        return continuation()
+
+
+def run_once(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> None:
+    """One random path on one random instance; raises ``RuleError`` if the rule misbehaves."""
+    target, draft = instances.arbitrary(rule, tree, vocabulary, seed).models()
+    m = _OnePath(vocabulary, random.Random(seed))
+    p = vectors(target)
+    q = p if draft is None else vectors(draft)
+    try:
+        result = rule.run(m, p, q, tree)
+    except (Undefined, ZeroDivisionError):
+        return
+    except LosslesscheckError:
+        raise
+    except Exception as error:
+        raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+    m.check_outcome(result)
+
+
+def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
+    """Runs the rule along a few random paths before any work is done on it.
+
+    Raises:
+        RuleError: naming the rule, if it raises, returns what is no tuple of tokens, draws from
+            what is no distribution, or does not come to an end.
+    """
+
+    def paths() -> None:
+        for seed in range(PATHS):
+            run_once(rule, tree, vocabulary, seed)
+
+    try:
+        Budget(seconds=SECONDS).run(paths)
+    except BudgetExceeded as error:
+        raise RuleError(
+            f"rule {rule.name}: {PATHS} draft-and-verify steps over {vocabulary} tokens did not end: {error}"
+        ) from None
+    except RuleError as error:
+        raise RuleError(f"rule {rule.name}: {error}") from None
