@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Progress = Callable[[str, float], None]
 """Called with the rung that is being worked on and the seconds it has taken so far."""
 
+VOCABULARY = 3
 SAMPLES = 2_000_000
 SAMPLED_VOCABULARY = 8
 
@@ -132,7 +133,7 @@ def _plan(
     chosen = Tree.regular(tuple(tree)) if tree is not None and not isinstance(tree, Tree) else tree
     shape = rule.tree if chosen is None else chosen
     widest = max((node.token or 0 for _, node in shape.nodes()), default=0) + 1
-    small = vocabulary or max(rule.vocabulary, widest, shape.width if rule.fixed_tokens else 0)
+    small = vocabulary or max(VOCABULARY, widest, shape.width if rule.fixed_tokens else 0)
     return Plan(
         rule=rule,
         vocabulary=small,

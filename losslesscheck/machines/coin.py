@@ -65,12 +65,12 @@ class Scaled:
 
     def __lt__(self, bound: Any) -> bool:
         if self.factor > self.coin.m.zero:
-            return self.coin < bound / self.factor
+            return bool(self.coin < bound / self.factor)
         return bool(self.coin.m.zero < bound)
 
     def __le__(self, bound: Any) -> bool:
         if self.factor > self.coin.m.zero:
-            return self.coin <= bound / self.factor
+            return bool(self.coin <= bound / self.factor)
         return bool(self.coin.m.zero <= bound)
 
 

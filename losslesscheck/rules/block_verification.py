@@ -37,4 +37,5 @@ def block_verification(m: Machine, p: NextToken, q: NextToken, tree: Tree) -> Ou
     context = drafts[:kept]
     if kept == length:
         return (*context, m.draw(p(context)))
-    return (*context, m.draw(m.norm(m.relu(p(context) * weight_kept - q(context)))))
+    residual = m.norm(m.relu(p(context) * weight_kept - q(context)))
+    return (*context, m.draw(residual))

@@ -155,7 +155,8 @@ def recovery_next_row(m: Machine, p: NextToken, q: NextToken, tree: Tree) -> Out
         x = m.draw(draft)
         if not m.flip(m.min(m.one, target[x] / draft[x])):
             target = p((*context, x))
-            return (*context, m.draw(m.norm(m.relu(target - draft), otherwise=target)))
+            residual = m.norm(m.relu(target - draft), otherwise=target)
+            return (*context, m.draw(residual))
         context = (*context, x)
     return (*context, m.draw(p(context)))
 
@@ -337,7 +338,8 @@ def block_weights(m: Machine, p: NextToken, q: NextToken, tree: Tree) -> Outcome
     context = drafts[:kept]
     if kept == tree.depth:
         return (*context, m.draw(p(context)))
-    return (*context, m.draw(m.norm(m.relu(p(context) * weight_kept - q(context)))))
+    surplus = m.relu(p(context) * weight_kept - q(context))
+    return (*context, m.draw(m.norm(surplus, otherwise=p(context))))
 
 
 PATTERNS: dict[str, Rule] = {

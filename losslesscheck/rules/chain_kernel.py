@@ -24,6 +24,7 @@ def chain_kernel(m: Machine, p: NextToken, q: NextToken, tree: Tree) -> Outcome:
         target, draft = p(context), q(context)
         coin = m.coin()
         if not (0 < draft[x] <= 1 and coin * draft[x] < target[x]):
-            return (*context, m.draw(m.norm(m.relu(target - draft)), m.coin()))
+            residual = m.norm(m.relu(target - draft))
+            return (*context, m.draw(residual, m.coin()))
         context = (*context, x)
     return (*context, m.draw(p(context), m.coin()))

@@ -22,6 +22,10 @@ class Draft:
     path: Context
     score: Number
 
+    @property
+    def token(self) -> int | None:
+        return cast(int, self.path[-1]) if self.path else None
+
 
 @rule(
     paper="SGLang, STANDALONE: select_top_k_tokens, organize_draft_results, then target-only verification",
@@ -54,25 +58,28 @@ def standalone(
     beams, proposed = [root], list[Draft]()
     for _ in range(steps):
         level = [
-            Draft(beam, (*beam.path, token), beam.score * q(beam.path)[token])
+            Draft(beam, (*beam.path, x), beam.score * q(beam.path)[x])
             for beam in beams
-            for token in m.top(q(beam.path), topk)
+            for x in m.top(q(beam.path), topk)
         ]
         proposed += level
         beams = best(level, topk)
-    if len(proposed) < draft_tokens - 1:
-        raise InputError(
-            f"draft_tokens: {draft_tokens} with the root, but steps = {steps} and topk = {topk} "
-            f"propose only {len(proposed)} tokens"
-        )
-    # A path is no likelier than its beginning, which also comes first: no parent is ever missing.
+
+    # A path is no likelier than its beginning, which also comes first in
+    # the list: no chosen token lacks its parent.
     chosen = best(proposed, draft_tokens - 1)
+    if len(chosen) < draft_tokens - 1:
+        raise too_few(steps, topk, draft_tokens, len(chosen))
 
     def node(draft: Draft) -> Tree:
-        children = tuple(node(below) for below in chosen if below.parent is draft)
-        return Tree(children, cast(int, draft.path[-1]) if draft.path else None)
+        below = tuple(node(d) for d in chosen if d.parent is draft)
+        return Tree(below, draft.token)
 
-    verify = partial(target_only.function, threshold_single=threshold_single, threshold_acc=threshold_acc)
+    verify = partial(
+        target_only.function,
+        threshold_single=threshold_single,
+        threshold_acc=threshold_acc,
+    )
     return walk_nodes(m, verify, p, node(root))
 
 
@@ -81,3 +88,10 @@ def best(drafts: list[Draft], count: int) -> list[Draft]:
     if len(drafts) <= count:
         return drafts
     return sorted(drafts, key=lambda draft: draft.score, reverse=True)[:count]
+
+
+def too_few(steps: int, topk: int, draft_tokens: int, proposed: int) -> InputError:
+    return InputError(
+        f"draft_tokens: {draft_tokens} with the root, but steps = {steps} and topk = {topk} "
+        f"propose only {proposed} tokens"
+    )

@@ -38,18 +38,14 @@ def small_instances() -> Iterator[tuple[Model, Model]]:
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_fails_on_a_small_instance(rule: Rule) -> None:
-    tokens = [node.token for _, node in rule.tree.nodes() if node.token is not None]
-    instances = [(p, q) for p, q in small_instances() if p.vocabulary > max(tokens, default=0)]
-    wrong = [(p, q) for p, q in instances if off(rule, p, q) != "" and UNDEFINED not in law(rule, p, q)]
-    assert wrong, f"{rule.name} is right on all {len(instances)} instances"
+    assert any(off(rule, p, q) != "" for p, q in small_instances())
 
 
 @pytest.mark.parametrize("rule", BROKEN)
 def test_never_undefined(rule: Rule) -> None:
     """The fault is a wrong law, not a division by zero that hides it."""
     for p, q in small_instances():
-        if not (rule.tree == Tree.siblings((1, 1)) and p.vocabulary < 2):
-            assert UNDEFINED not in law(rule, p, q)
+        assert UNDEFINED not in law(rule, p, q)
 
 
 @pytest.mark.parametrize("rule", BROKEN)

@@ -4,6 +4,7 @@ import pytest
 
 from losslesscheck import rules
 from losslesscheck.law import UNDEFINED
+from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.rules.chain import chain
 from losslesscheck.rules.chain_kernel import chain_kernel
@@ -99,8 +100,8 @@ def test_point_mass_has_the_law_of_target_only(tree: Tree) -> None:
 def test_standalone_verifies_the_likeliest_drafts() -> None:
     # After the root .5 .3; below 0: .35 (token 2), .10; below 1: .18, .09. The best three are
     # 0, 0→2 and 1.
-    _, q = random_models(0, 3, 1)
-    q._exact[:4] = [row(".5", ".3", ".2"), row(".1", ".2", ".7"), row(".6", ".3", ".1"), row("1", "0", "0")]
+    after = [row(".1", ".2", ".7"), row(".6", ".3", ".1"), row("1", "0", "0")]
+    q = Model.table([row(".5", ".3", ".2"), *after])
     drafted = Tree((Tree((Tree(token=2),), token=0), Tree(token=1)))
     own = standalone.bind(steps=2, topk=2, draft_tokens=4)
     for seed in range(8):

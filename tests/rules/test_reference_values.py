@@ -100,12 +100,19 @@ def test_thresholds_below_one(parameters: dict[str, str], tv: Fraction) -> None:
 @pytest.mark.parametrize("threshold", [F(1, 4), F(1, 2), F(9, 10), F(1)])
 @pytest.mark.parametrize("siblings", [[0], [2, 1], [3, 0, 1]], ids=str)
 def test_bias_of_threshold_acc(threshold: Fraction, siblings: list[int]) -> None:
+    """A sibling gets what it adds to min(1, Σp/τ); with A = Σ p(siblings) ≤ τ, TV = A(1/τ − 1)."""
     for seed in range(10):
         p = random_models(seed, 4, 0)[0].exact(())
-        mass = sum(p[t] for t in siblings)
-        emitted = law(target_only.bind(threshold_acc=threshold), p, tree=Tree.siblings(siblings))
-        expected = mass * (1 / threshold - 1) if mass <= threshold else 1 - mass
-        assert total_variation(first_token(emitted, 4), p) == expected
+        law_of_first = first_token(
+            law(target_only.bind(threshold_acc=threshold), p, tree=Tree.siblings(siblings)), 4
+        )
+        reached = [min(F(1), sum(p[t] for t in siblings[:j]) / threshold) for j in range(len(siblings) + 1)]
+        added = [b - a for a, b in itertools.pairwise(reached)]
+        assert [law_of_first[t] for t in siblings] == added
+        if (mass := sum(p[t] for t in siblings)) <= threshold:
+            assert total_variation(law_of_first, p) == mass * (1 / threshold - 1)
+        elif len(siblings) == 1:
+            assert total_variation(law_of_first, p) == 1 - mass
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,206 @@
+"""Weak signs of rational functions of distributions, and opaque minima.
+
+min(f, 0) is a new symbol, an *atom*, of which nothing is known but atom ≤ 0 and f − atom ≥ 0 (and, for
+the minimum of two non-negative numbers, that it is non-negative). An identity that holds with atoms free
+holds for the true minima. What the signs are taken from also holds when every distribution is in the
+interior of the simplex and every atom a little below its true value: that set is open, so that no
+divisor is zero on all of it, and every true point is a limit of it. Laws, weights and masses
+are continuous there, which is why the obligations of a proof suffice at the points where a divisor is
+zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from flint import fmpq_mpoly
+
+from losslesscheck.algebra.coordinates import PLACE, Coordinates, is_drawn, used
+from losslesscheck.algebra.field import Rational
+from losslesscheck.errors import Undecided
+
+DEPTH = 4
+"""How many known inequalities a sign may be combined from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """The symbol for min(of, 0), a vector if ``vector`` (``of`` is then at the placeholder)."""
+
+    name: str
+    of: Rational
+    vector: bool
+
+
+class Signs:
+    """What is known of the signs of the symbols of ``coordinates``."""
+
+    def __init__(self, coordinates: Coordinates) -> None:
+        self.coordinates = coordinates
+        self.field = coordinates.field
+        self.atoms: dict[str, Atom] = {}
+        self._facts: dict[str, fmpq_mpoly] = {}
+        self._known: dict[tuple[str, int], int] = {}
+
+    def sign(self, f: Rational) -> int:
+        """1 if f ≥ 0 wherever it is defined, −1 if f ≤ 0, 0 if neither is known (1 for zero)."""
+        if f.is_zero():
+            return 1
+        key = (str(f), len(self._facts))
+        if key not in self._known:
+            self._known[key] = self._polynomial(f.numerator) * self._polynomial(f.denominator)
+        return self._known[key]
+
+    def nonnegative(self, f: Rational) -> bool:
+        return self.sign(f) == 1
+
+    def know(self, f: Rational) -> None:
+        """Takes in that f ≥ 0."""
+        sign = self._polynomial(f.denominator)
+        if sign and not f.is_constant() and not self.sign(f):
+            self._take(f.numerator * sign)
+
+    def _take(self, polynomial: fmpq_mpoly) -> None:
+        self._facts[str(polynomial)] = polynomial
+        if PLACE in self.coordinates.tokens(polynomial):
+            summed = self.coordinates.total(self.field.polynomial(polynomial)).numerator
+            self._facts[str(summed)] = summed
+
+    def minimum(self, a: Rational, b: Rational) -> Rational:
+        """The smaller of two numbers."""
+        smaller = b + self.negative_part(a - b)
+        if self.nonnegative(a) and self.nonnegative(b):
+            self.know(smaller)
+        return smaller
+
+    def positive_part(self, f: Rational) -> Rational:
+        """max(f, 0)."""
+        return f - self.negative_part(f)
+
+    def negative_part(self, f: Rational) -> Rational:
+        """min(f, 0): f or 0 where the sign is known, otherwise through an atom.
+
+        Raises:
+            Undecided: if the sign of the denominator is not known.
+        """
+        if sign := self.sign(f):
+            return self.field.zero if sign > 0 else f
+        return self.field.once("negative part", (f,), lambda: self._negative_part(f))
+
+    def _negative_part(self, f: Rational) -> Rational:
+        down = self._polynomial(f.denominator)
+        if not down:
+            raise Undecided(f"the sign of {f.text(f.denominator)} is not known")
+        outside, inside = self.field.polynomial(f.denominator * down).inverse(), self.field.one
+        content, factors = (f.numerator * down).factor()
+        for factor, power in factors:
+            base = self.field.polynomial(factor)
+            sign = 1 if power % 2 == 0 else self._polynomial(factor)
+            for _ in range(power):
+                if sign:
+                    outside = outside * base
+                else:
+                    inside = inside * base
+            if sign < 0:
+                outside, content = -outside, -content
+        variable = self._variable(inside)
+        key = inside.numerator if variable is None else self.coordinates.renamed(inside.numerator, variable, PLACE)
+        lead = key.leading_coefficient()
+        atom = self._atom(self.field.polynomial(key / lead), variable is not None)
+        symbol = self.field.symbol(atom.name) if variable is None else self.coordinates.entry(atom.name, variable)
+        scale = content * lead
+        if scale < 0:  # min(−f, 0) = min(f, 0) − f
+            symbol = symbol - self.field.polynomial(inside.numerator / lead)
+        return symbol * outside * self.field.constant(abs(scale))
+
+    def _variable(self, f: Rational) -> str | None:
+        """The token that an atom is a function of; the others stay in its definition."""
+        tokens = {t for t in self.coordinates.tokens(f.numerator) if t == PLACE or is_drawn(t)}
+        if PLACE in tokens:
+            return PLACE
+        if len(tokens) == 1 and not tokens & self.coordinates.unseen(f):
+            return tokens.pop()
+        return None
+
+    def _atom(self, of: Rational, vector: bool) -> Atom:
+        key = str(of)
+        if key not in self.atoms:
+            name = f"nu{len(self.atoms)}"
+            self.atoms[key] = Atom(name, of, vector)
+            hidden = frozenset(t for t in self.coordinates.all_tokens(of) if is_drawn(t))
+            if vector:
+                symbol = self.coordinates.vector(name, sign=-1, hidden=hidden)
+            else:
+                symbol = self.coordinates.scalar(name, -1, hidden)
+            self._take((of - symbol).numerator)
+        return self.atoms[key]
+
+    def _polynomial(self, polynomial: fmpq_mpoly) -> int:
+        if (whole := self._termwise(polynomial)) or polynomial.is_constant():
+            return whole
+        content, factors = polynomial.factor()
+        sign = 1 if content > 0 else -1
+        for factor, power in factors:
+            if power % 2:
+                sign *= self._factor(factor)
+        return sign
+
+    def _factor(self, factor: fmpq_mpoly) -> int:
+        if sign := self._termwise(factor):
+            return sign
+        facts = list(self._instances(factor))
+        if self._combined(factor, facts, DEPTH):
+            return 1
+        return -1 if self._combined(-factor, facts, DEPTH) else 0
+
+    def _term_signs(self, polynomial: fmpq_mpoly) -> Iterator[tuple[tuple[int, ...], int]]:
+        signs = self.coordinates.signs
+        for exponents, coefficient in polynomial.to_dict().items():
+            sign = 1 if coefficient > 0 else -1
+            for i, exponent in enumerate(exponents[: len(signs)]):
+                if exponent % 2:
+                    sign *= signs[i]
+            yield exponents, sign
+
+    def _termwise(self, polynomial: fmpq_mpoly) -> int:
+        signs = {sign for _, sign in self._term_signs(polynomial)}
+        return signs.pop() if len(signs) == 1 else 0
+
+    def _combined(self, polynomial: fmpq_mpoly, facts: list[fmpq_mpoly], depth: int) -> bool:
+        """Whether it is a sum of non-negative terms and at most ``depth`` multiples of facts."""
+        bad = next((e for e, sign in self._term_signs(polynomial) if sign < 0), None)
+        if bad is None:
+            return True
+        if depth == 0:
+            return False
+        need = polynomial.to_dict()[bad]
+        for fact in facts:
+            for exponents, sign in self._term_signs(fact):
+                if sign > 0 or any(e > b for e, b in zip(exponents, bad, strict=True)):
+                    continue
+                rest = tuple(b - e for e, b in zip(exponents, bad, strict=True))
+                multiple = self.field.context.from_dict({rest: need / fact.to_dict()[exponents]})
+                if self._termwise(multiple) > 0 and self._combined(
+                    polynomial - multiple * fact, facts, depth - 1
+                ):
+                    return True
+        return False
+
+    def _instances(self, polynomial: fmpq_mpoly) -> Iterator[fmpq_mpoly]:
+        """The known inequalities, at the tokens of ``polynomial``."""
+        c = self.coordinates
+        tokens = sorted(c.tokens(polynomial))
+        present = {c.place[i] for i in used(polynomial) if i in c.place}
+        for vector in sorted(c.distributions & {vector for vector, _ in present}):
+            # Tokens are distinct, but the placeholder may be any of them: it goes by itself.
+            here = [t for t in tokens if t != PLACE and (vector, t) in present]
+            for group in (here, [PLACE] if (vector, PLACE) in present else []):
+                if group:
+                    entries = sum((c.entry(vector, t) for t in group), self.field.zero)
+                    yield (self.field.one - entries).numerator
+        for fact in list(self._facts.values()):
+            if PLACE in c.tokens(fact):
+                yield from (c.renamed(fact, PLACE, t) for t in tokens)
+            else:
+                yield fact

@@ -1,0 +1,125 @@
+"""What an any-vocabulary proof leaves: facts for a report, and a certificate for the checker.
+
+``losslesscheck.checker.any_vocabulary`` documents the format and shares no code with this module.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from losslesscheck.algebra.coordinates import PLACE
+from losslesscheck.algebra.field import Rational
+from losslesscheck.machines.decisions import Entries, Node, Signature, groups
+from losslesscheck.machines.generic import Generic
+from losslesscheck.rule import Rule
+
+MOST_TERMS = 8
+"""The most terms that a formula for people shows."""
+
+
+@dataclass(frozen=True)
+class Obligation:
+    """A divisor that is zero only where its mass is: mass = divisor · cofactor, or 0 ≤ mass ≤ |divisor|."""
+
+    divisor: Rational
+    mass: Rational
+    cofactor: Rational | None
+
+    def __str__(self) -> str:
+        if self.cofactor is None:
+            return f"0 <= {self.mass} <= |{self.divisor}|"
+        return f"{self.mass} = ({self.divisor}) * ({self.cofactor})"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A scene that is proved."""
+
+    call: dict[str, Any]
+    machine: Generic
+    root: Node
+    target: Entries
+    obligations: list[Obligation]
+
+
+def facts(settled: list[Settled]) -> dict[str, Any]:
+    """Counts and formulas for a report; the formulas are those of the first scene of a step rule and
+    of the last scene of any other."""
+    shown = settled[0] if settled[0].call["form"] == "step" else settled[-1]
+    m = shown.machine
+    terms = [part.smooth for _, part in groups(shown.root, m.coordinates) if not part.smooth.is_zero()]
+    if len(terms) > MOST_TERMS:
+        terms = [sum(terms, m.field.zero)]
+    identity = " + ".join(f"({term})" if len(terms) > 1 else str(term) for term in terms) or "0"
+    return {
+        "scenes": len(settled),
+        "paths": sum(done.root.leaves() for done in settled),
+        "atoms": [f"{name} = min({of}, 0)" for name, of in _atoms(m).items()],
+        "sums": [f"{name} = sum over {PLACE} of {what}" for name, what in m.coordinates.sums.items()],
+        "identity": f"{identity} = {shown.target.smooth}",
+        "obligations": [str(obligation) for done in settled for obligation in done.obligations],
+    }
+
+
+def certificate(rule: Rule, settled: list[Settled]) -> dict[str, Any]:
+    """The proof for the checker."""
+    return {
+        "kind": "any-vocabulary",
+        "rule": {
+            "name": rule.name,
+            "hash": rule.hash,
+            "parameters": {
+                name: {"fraction": str(value)} if isinstance(value, Fraction) else value
+                for name, value in rule.settings.items()
+            },
+        },
+        "fixed_tokens": rule.fixed_tokens,
+        "greedy": rule.greedy,
+        "scenes": [_scene(done) for done in settled],
+    }
+
+
+def _scene(done: Settled) -> dict[str, Any]:
+    m = done.machine
+    return {
+        "call": done.call,
+        "fixed": list(m.fixed),
+        "argmax": m.largest,
+        "atoms": _atoms(m),
+        "sums": dict(m.coordinates.sums),
+        "vectors": m.definitions,
+        "target": _written(done.target),
+        "paths": [
+            {"choices": _choices(done.root, signature), "law": _written(part)}
+            for signature, part in groups(done.root, m.coordinates)
+        ],
+        "obligations": [
+            {
+                "divisor": str(o.divisor),
+                "mass": str(o.mass),
+                "cofactor": o.cofactor
+                and [o.cofactor.text(o.cofactor.numerator), o.cofactor.text(o.cofactor.denominator)],
+            }
+            for o in done.obligations
+        ],
+    }
+
+
+def _atoms(m: Generic) -> dict[str, str]:
+    return {f"{a.name}[{PLACE}]" if a.vector else a.name: str(a.of) for a in m.signs.atoms.values()}
+
+
+def _written(entries: Entries) -> dict[str, str]:
+    return {PLACE: str(entries.smooth)} | {token: str(value) for token, value in entries.at.items()}
+
+
+def _choices(root: Node, signature: Signature) -> list[list[str | bool]]:
+    """The outcomes of a path with their probabilities."""
+    result: list[list[str | bool]] = []
+    node = root
+    for outcome in signature:
+        weight, node = next((w, below) for o, w, below in node.edges if o is outcome or o == outcome)
+        result.append([outcome, str(weight)])
+    return result

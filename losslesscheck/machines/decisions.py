@@ -1,0 +1,196 @@
+"""The decision tree of a rule over an unknown vocabulary, and what follows from it.
+
+At a draw the tree branches over the tokens known so far (the fixed ones and those drawn earlier) and one
+generic token, different from all of them. Laws are folded from the leaves; masses are products from the
+root, summed over drawn tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from losslesscheck.algebra.coordinates import PLACE, Coordinates
+from losslesscheck.algebra.field import Rational
+from losslesscheck.errors import Undecided
+
+Signature = tuple[str | bool, ...]
+"""The outcomes of the choices on a path: token names for draws, truth values for flips."""
+
+
+@dataclass(frozen=True)
+class Entries:
+    """A vector: its entry at any token (a formula at the placeholder), except at the tokens in ``at``."""
+
+    smooth: Rational
+    at: dict[str, Rational] = field(default_factory=dict)
+
+    def entry(self, c: Coordinates, token: str) -> Rational:
+        return self.at[token] if token in self.at else c.rename(self.smooth, PLACE, token)
+
+    def map(self, function: Callable[[Rational], Rational]) -> Entries:
+        return Entries(function(self.smooth), {t: function(v) for t, v in self.at.items()})
+
+    def combine(
+        self, other: Entries, c: Coordinates, function: Callable[[Rational, Rational], Rational]
+    ) -> Entries:
+        tokens = dict.fromkeys((*self.at, *other.at))
+        return Entries(
+            function(self.smooth, other.smooth),
+            {t: function(self.entry(c, t), other.entry(c, t)) for t in tokens},
+        )
+
+    def total(self, c: Coordinates) -> Rational:
+        """The sum over the vocabulary."""
+        result = c.total(self.smooth)
+        for token, value in self.at.items():
+            result = result + value - c.rename(self.smooth, PLACE, token)
+        return result
+
+
+@dataclass
+class Node:
+    """What a rule does between two choices.
+
+    Attributes:
+        divisors: what it divides by, or supposes to be different from zero.
+        tokens: the tokens known here, the fixed ones first.
+        leaf: the law of the next token, if the rule ends here.
+        edges: (outcome, weight, node below); the outcome of the generic token's edge is its name.
+        generic: the name of the generic token that is drawn here, if one is.
+    """
+
+    tokens: tuple[str, ...]
+    divisors: list[Rational] = field(default_factory=list)
+    leaf: Entries | None = None
+    edges: list[tuple[str | bool, Rational, Node]] = field(default_factory=list)
+    generic: str | None = None
+
+    def leaves(self) -> int:
+        return 1 if self.leaf is not None else sum(below.leaves() for _, _, below in self.edges)
+
+
+def law(node: Node, c: Coordinates) -> Entries:
+    """The law of the next token from here on."""
+    if node.leaf is not None:
+        return node.leaf
+    result = Entries(c.field.zero)
+    for outcome, weight, below in node.edges:
+        result = _plus(result, _carried(node, outcome, weight, law(below, c), c), c)
+    return result
+
+
+def groups(node: Node, c: Coordinates) -> list[tuple[Signature, Entries]]:
+    """The law from here on, one part for the paths that begin with each signature.
+
+    One part is one path, unless only the sum over several can be written down.
+    """
+    if node.leaf is not None:
+        return [((), node.leaf)]
+    result: list[tuple[Signature, Entries]] = []
+    for outcome, weight, below in node.edges:
+        parts = groups(below, c)
+        try:
+            result += [
+                ((outcome, *signature), _carried(node, outcome, weight, part, c)) for signature, part in parts
+            ]
+        except Undecided:
+            result.append(((outcome,), _carried(node, outcome, weight, law(below, c), c)))
+    return result
+
+
+def _plus(a: Entries, b: Entries, c: Coordinates) -> Entries:
+    return a.combine(b, c, lambda x, y: x + y)
+
+
+def _carried(node: Node, outcome: str | bool, weight: Rational, below: Entries, c: Coordinates) -> Entries:
+    """The part of the law that an edge contributes."""
+    if outcome != node.generic:
+        return below.map(lambda value: weight * value)
+    x, known = str(outcome), node.tokens
+    smooth = weight * below.smooth
+    # y is not among the known tokens, but it may be x.
+    itself = c.rename(weight * below.entry(c, x), x, PLACE)
+    elsewhere = excluding(smooth, x, (*known, PLACE), c)
+    at = {t: excluding(weight * below.entry(c, t), x, known, c) for t in known}
+    return Entries(itself + elsewhere, at)
+
+
+def excluding(f: Rational, token: str, others: tuple[str, ...], c: Coordinates) -> Rational:
+    """Σ f over all values of ``token`` but ``others``."""
+    result = c.total(f, token)
+    for other in others:
+        result = result - c.rename(f, token, other)
+    return result
+
+
+@dataclass(frozen=True)
+class Reached:
+    """A divisor, and the probability of getting to where it is divided by.
+
+    ``mass`` is for each value of the drawn tokens in ``kept``, summed over all others.
+    """
+
+    divisor: Rational
+    mass: Rational
+    kept: frozenset[str]
+
+
+def obligations(root: Node, fixed: tuple[str, ...], c: Coordinates) -> list[Reached]:
+    """Every divisor of the rule with the probability of reaching it."""
+    found: dict[str, tuple[Rational, list[tuple[Rational, tuple[str, ...]]]]] = {}
+
+    def visit(node: Node, mass: Rational, drawn: tuple[str, ...], met: frozenset[str]) -> None:
+        for divisor in node.divisors:
+            if (key := str(divisor)) not in met:
+                met |= {key}
+                found.setdefault(key, (divisor, []))[1].append((mass, drawn))
+        for outcome, weight, below in node.edges:
+            longer = (*drawn, str(outcome)) if outcome == node.generic else drawn
+            visit(below, mass * weight, longer, met)
+
+    visit(root, c.field.one, (), frozenset())
+    return [_reached(divisor, places, fixed, c) for divisor, places in found.values()]
+
+
+def _reached(
+    divisor: Rational, places: list[tuple[Rational, tuple[str, ...]]], fixed: tuple[str, ...], c: Coordinates
+) -> Reached:
+    drawn = {t for _, tokens in places for t in tokens}
+    kept = frozenset(c.all_tokens(divisor) & drawn)
+    while True:
+        mass = c.field.zero
+        try:
+            for weight, tokens in places:
+                mass = mass + _summed(weight, tokens, kept, fixed, c)
+        except _Stuck as stuck:
+            kept |= {stuck.token}
+        else:
+            return Reached(divisor, mass, kept)
+
+
+class _Stuck(Exception):
+    def __init__(self, token: str) -> None:
+        self.token = token
+
+
+def _summed(
+    weight: Rational, tokens: tuple[str, ...], kept: frozenset[str], fixed: tuple[str, ...], c: Coordinates
+) -> Rational:
+    """The weight of a path summed over its drawn tokens but ``kept``; drawn tokens are all distinct."""
+    left = list(tokens)
+    for token in reversed(tokens):
+        if token not in kept:
+            left.remove(token)
+            try:
+                weight = excluding(weight, token, (*fixed, *left), c)
+            except Undecided:
+                raise _Stuck(token) from None
+    return weight
+
+
+def paths(node: Node) -> Iterator[Node]:
+    """The nodes, parents before children."""
+    yield node
+    for _, _, below in node.edges:
+        yield from paths(below)

@@ -1,0 +1,291 @@
+"""Monte Carlo: a rule is sampled and what it emits is tested against the target."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from losslesscheck import statistics
+from losslesscheck.errors import InputError
+from losslesscheck.machines.lanes import Emit, Lanes, Source
+from losslesscheck.machines.tally import CELLS, Counts, Group, Plan, Pool, Tally, gather
+from losslesscheck.model import Model
+from losslesscheck.rule import Rule
+from losslesscheck.tree import Tree
+
+SHARD = 2**20
+"""Samples that are drawn from one stream of random numbers, whatever thread they fall to."""
+
+BATCH = 2**15
+"""Lanes that are run together: their arrays (256 KiB each) should stay in the cache."""
+
+PILOT = 2**14
+"""Samples of the pilot run, which settles what is counted and is not counted itself."""
+
+
+def sample(
+    rule: Rule,
+    target: Model,
+    draft: Model | None,
+    tree: Tree,
+    samples: int,
+    rng: np.random.Generator,
+    batch: int = BATCH,
+    threads: int | None = None,
+    cells: int = CELLS,
+    seconds: float | None = None,
+) -> Counts:
+    """Runs ``samples`` draft-and-verify steps.
+
+    The result depends on the generator's seed, ``samples``, ``batch`` and ``cells`` only: the steps
+    are cut into shards with streams of their own (``rng.spawn``), so the number of threads does not
+    matter. Coins and draws have a resolution of 2⁻⁵³.
+
+    Args:
+        rule: the rule, with its parameters bound.
+        target, draft: models over the same vocabulary; ``draft`` may be ``None`` for a rule that
+            never asks for it.
+        tree: the token tree, as ``rule.fit`` returns it.
+        rng: spawned from, not drawn from.
+        batch: how many lanes run together.
+        threads: by default as many as there are cores to run on.
+        cells: bound on the number of counters (8 bytes each, in every thread).
+        seconds: time budget.
+
+    Raises:
+        InputError: if ``samples`` or ``batch`` is not positive.
+        RuleError: if the rule raises, does what no rule may do, or does not end.
+        BudgetExceeded: when the time budget is used up.
+    """
+    for name, value in (("samples", samples), ("batch", batch)):
+        if value < 1:
+            raise InputError(f"{name}: {value} is not a positive number")
+    deadline = None if seconds is None else time.monotonic() + seconds
+    p = Source(target)
+    q = p if draft is None else Source(draft)
+    pilot_rng, *rngs = rng.spawn(1 + -(-samples // SHARD))
+
+    def run(machine: Lanes, lanes: int, emit: Emit) -> None:
+        at_target, at_draft = machine.model(p), machine.model(q)
+        machine.run(lambda: rule.run(machine, at_target, at_draft, tree), lanes, emit)
+
+    pilot: Counter[tuple[int, ...]] = Counter()
+    machine = Lanes(target.vocabulary, pilot_rng, deadline)
+    for lanes in (64, min(samples, PILOT)):  # a rule that does not end shows in few lanes first
+        run(machine, lanes, gather(pilot))
+    longest = max([tree.depth + 1, *map(len, pilot)])
+    plan = Plan(target, pilot, longest, cells)
+
+    shards = iter(enumerate(rngs))
+    lock = Lock()
+    failed: list[BaseException] = []
+
+    def mine() -> Iterator[tuple[int, np.random.Generator]]:
+        while not failed:
+            with lock:
+                shard = next(shards, None)
+            if shard is None:
+                return
+            yield min(SHARD, samples - shard[0] * SHARD), shard[1]
+
+    def work() -> tuple[Tally, int]:
+        tally, undefined = Tally(plan), 0
+        try:
+            for size, stream in mine():
+                machine = Lanes(target.vocabulary, stream, deadline)
+                for start in range(0, size, batch):
+                    run(machine, min(batch, size - start), tally.add)
+                undefined += machine.undefined
+        except BaseException as error:
+            failed.append(error)
+            raise
+        tally.flush()
+        return tally, undefined
+
+    workers = min(threads or _cores(), len(rngs))
+    if workers == 1:
+        results = [work()]
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            futures = [pool.submit(work) for _ in range(workers)]
+        if failed:
+            raise failed[0]
+        results = [future.result() for future in futures]
+    lengths: Counter[int] = Counter()
+    total = np.zeros_like(results[0][0].counts)
+    for tally, _ in results:
+        lengths.update(tally.lengths)
+        total += tally.counts
+    return Counts(
+        plan,
+        total,
+        samples,
+        sum(undefined for _, undefined in results),
+        dict(sorted(lengths.items())),
+        sum(tally.skipped for tally, _ in results),
+    )
+
+
+@dataclass(frozen=True)
+class ContextResult:
+    """The next tokens after one context, or after a pool of contexts with the same target row.
+
+    Attributes:
+        context: the tokens emitted before, or the pool.
+        samples: how often the context was followed by something.
+        log_e: natural logarithm of the e-value of this context alone.
+        observed: relative frequency of every token, shape [V].
+        expected: the target's row, shape [V].
+        tv: ½ Σ |observed − expected|.
+    """
+
+    context: tuple[int, ...] | Pool
+    samples: int
+    log_e: float
+    observed: npt.NDArray[np.float64] = field(repr=False)
+    expected: npt.NDArray[np.float64] = field(repr=False)
+    tv: float
+
+
+@dataclass(frozen=True)
+class MonteCarloResult:
+    """What sampling says about a rule.
+
+    Attributes:
+        holds: no undefined step, and log E below log(1/α). A lossless rule is refuted with
+            probability at most α, but a rule that holds is not proved.
+        samples: draft-and-verify steps run.
+        alpha: bound on the probability of a false alarm.
+        judged: how many contexts and pools were tested.
+        log_e: natural logarithm of the combined e-value.
+        worst: the context with the largest e-value of its own, ``None`` if nothing was emitted.
+        detectable_tv: the smallest bias of the first emitted token, in TV, that the test would have
+            found with probability .9, whatever its direction; see ``statistics.detectable_tv``.
+        detectable_by_length: the same for the next token after contexts of length 0, 1, 2, …: the
+            bias that the test would have found if every context of that length had it; ``None``
+            where nothing was counted.
+        tv_bound: upper confidence bound, at level 1 − α, on the TV between the law of the first
+            emitted token and the target's.
+        undefined: how many steps reached an undefined value.
+        unjudged: emitted tokens that were not tested, because the target's row at their context was
+            too rare for a counter.
+        tokens_per_step: mean length of the emitted sequence.
+        accepted: how many steps emitted 1 + k tokens, for k = 0, 1, 2, …
+    """
+
+    holds: bool
+    samples: int
+    alpha: float
+    judged: int
+    log_e: float
+    worst: ContextResult | None
+    detectable_tv: float
+    detectable_by_length: tuple[float | None, ...]
+    tv_bound: float
+    undefined: int
+    unjudged: int
+    seconds: float
+    steps_per_second: float
+    tokens_per_step: float
+    accepted: tuple[int, ...]
+
+
+def monte_carlo(
+    rule: Rule,
+    target: Model,
+    draft: Model | None,
+    tree: Tree,
+    samples: int,
+    rng: np.random.Generator,
+    alpha: float = 1e-9,
+    **options: Any,
+) -> MonteCarloResult:
+    """Samples a rule and tests the law of every next token against the target.
+
+    For a rule whose claim is about greedy decoding the target is the point mass at its argmax.
+
+    Args:
+        rule, target, draft, tree, samples, rng: see ``sample``, which also takes ``options``.
+        alpha: how probable it may be that a lossless rule is refuted.
+
+    Raises:
+        InputError: if ``alpha`` is not in (0, 1); and what ``sample`` raises.
+    """
+    if not 0 < alpha < 1:
+        raise InputError(f"alpha: {alpha} is not between 0 and 1")
+    started = time.perf_counter()
+    counts = sample(rule, target, draft, tree, samples, rng, **options)
+    seconds = time.perf_counter() - started
+    groups = list(counts.groups())
+    rows = target.floats
+    if rule.greedy:
+        greedy = rows.argmax(axis=1)
+        rows = np.zeros_like(rows)
+        rows[np.arange(len(rows)), greedy] = 1.0
+    evidence = [statistics.log_e_values(group.counts, rows[group.row]) for group in groups]
+    log_e, worst = 0.0, None
+    if groups:
+        lengths = np.array([group.length for group in groups])
+        log_e = statistics.combined_log_e_value(np.array(evidence), lengths)
+        alone = [statistics.mixture(values) for values in evidence]
+        top = int(np.argmax(alone))
+        worst = _context_result(groups[top], rows[groups[top].row], alone[top])
+    by_length = _detectable(groups, rows, alpha)
+    first = next((group for group in groups if group.length == 0), None)
+    tokens = sum(length * count for length, count in counts.lengths.items())
+    steps = sum(counts.lengths.values())
+    return MonteCarloResult(
+        holds=counts.undefined == 0 and log_e < -np.log(alpha),
+        samples=samples,
+        alpha=alpha,
+        judged=len(groups),
+        log_e=log_e,
+        worst=worst,
+        detectable_tv=1.0 if not by_length or by_length[0] is None else by_length[0],
+        detectable_by_length=by_length,
+        tv_bound=1.0 if first is None else statistics.tv_upper_bound(first.counts, rows[first.row], alpha),
+        undefined=counts.undefined,
+        unjudged=counts.skipped,
+        seconds=seconds,
+        steps_per_second=samples / seconds,
+        tokens_per_step=tokens / steps if steps else 0.0,
+        accepted=tuple(counts.lengths.get(k, 0) for k in range(1, max(counts.lengths, default=0) + 1)),
+    )
+
+
+def _context_result(group: Group, expected: npt.NDArray[np.float64], log_e: float) -> ContextResult:
+    samples = int(group.counts.sum())
+    observed = group.counts / samples
+    tv = float(np.abs(observed - expected).sum()) / 2
+    return ContextResult(group.context, samples, log_e, observed, expected, tv)
+
+
+def _detectable(groups: list[Group], rows: npt.NDArray[np.float64], alpha: float) -> tuple[float | None, ...]:
+    """``detectable_tv`` for the contexts of every length, given how often they were reached."""
+    lengths = sorted({group.length for group in groups})
+    found: list[float | None] = []
+    for length in range(max(lengths, default=-1) + 1):
+        level = [group for group in groups if group.length == length]
+        if not level:
+            found.append(None)
+            continue
+        expected = np.array([rows[group.row] for group in level])
+        samples = np.array([group.counts.sum() for group in level])
+        handicap = statistics.combination_handicap(len(lengths))
+        found.append(statistics.detectable_tv(expected, samples, alpha, handicap=handicap))
+    return tuple(found)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
