@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from math import fsum
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -28,27 +28,33 @@ def read(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) 
     if not path.is_file():
         raise InputError(f"distributions: there is no file {str(path)!r}")
     try:
-        loaded = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile):
+        with path.open("rb") as file:
+            return _read(file, path, required, optional)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
         raise InputError(f"distributions: {str(path)!r} is no .npz file") from None
+
+
+def _read(file: BinaryIO, path: Path, required: tuple[str, ...], optional: tuple[str, ...]) -> Arrays:
+    loaded = np.load(file, allow_pickle=False)
     if not isinstance(loaded, np.lib.npyio.NpzFile):
         raise InputError(f"distributions: {str(path)!r} holds a single array; expected an .npz file")
+    for name in required:
+        if name not in loaded.files:
+            found = ", ".join(loaded.files) or "none"
+            raise InputError(f"{name}: there is no such array in {str(path)!r} (it has: {found})")
     arrays: Arrays = {}
-    with loaded:
-        for name in required:
-            if name not in loaded.files:
-                found = ", ".join(loaded.files) or "none"
-                raise InputError(f"{name}: there is no such array in {str(path)!r} (it has: {found})")
-        for name in (*required, *optional):
-            if name not in loaded.files:
-                continue
-            try:
-                arrays[name] = loaded[name]
-            except MemoryError:
-                raise InputError(f"{name}: the array does not fit into memory") from None
-            except Exception as error:  # a damaged archive fails in many ways
-                reason = "it holds Python objects" if "pickle" in str(error) else str(error)
-                raise InputError(f"{name}: the array cannot be read: {reason}") from None
+    for name in (*required, *optional):
+        if name not in loaded.files:
+            continue
+        try:
+            arrays[name] = loaded[name]
+        except MemoryError:
+            raise InputError(f"{name}: the array does not fit into memory") from None
+        except Exception as error:  # a damaged archive fails in many ways
+            reason = "it holds Python objects" if "pickle" in str(error) else str(error)
+            raise InputError(f"{name}: the array cannot be read: {reason}") from None
     return arrays
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from losslesscheck import instances
+from losslesscheck.model import Model
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
 from losslesscheck.search import Counterexample, examine, search, simplify, worst
@@ -18,6 +19,12 @@ from losslesscheck.verdict import Evidence
 if TYPE_CHECKING:
     from losslesscheck.distributions import Distributions
     from losslesscheck.machines.monte_carlo import MonteCarloResult
+
+INSTANCES = 4
+"""How many random instances the Monte-Carlo rung shares its samples among."""
+
+FALSE_ALARM = 1e-9
+"""Bound on the probability that the Monte-Carlo rung fails a lossless rule."""
 
 LARGEST_EXACT = 8
 """The largest vocabulary on which whole laws and all distributions are attempted."""
@@ -217,19 +224,24 @@ def monte_carlo(plan: Plan) -> Finding:
     from losslesscheck.machines.monte_carlo import monte_carlo as run
 
     rng = np.random.default_rng(plan.seed)
-    if plan.distributions is not None:
-        cases = plan.distributions.cases
-        tree = plan.rule.fit(None, plan.distributions.vocabulary) if plan.rule.fixed_tokens else plan.tree
-        outcomes = []
-        for case in range(cases):
-            target, draft = plan.distributions.models(case)
-            outcomes.append(run(plan.rule, target, draft, tree, plan.samples // cases, rng))
-        return _sampled(outcomes, plan.distributions.vocabulary)
-    target, draft_or_none = instances.sampling_models(
-        plan.rule, plan.tree, plan.sampled_vocabulary, plan.seed
-    )
-    outcome = run(plan.rule, target, draft_or_none, plan.tree, plan.samples, rng)
-    return _sampled([outcome], plan.sampled_vocabulary)
+    if plan.distributions is None:
+        vocabulary = plan.sampled_vocabulary
+        count = INSTANCES if vocabulary <= instances.SMALL_VOCABULARY else 1
+        models = [_sampling_models(plan, number) for number in range(count)]
+    else:
+        vocabulary = plan.distributions.vocabulary
+        models = [plan.distributions.models(case) for case in range(plan.distributions.cases)]
+    steps = max(plan.samples // len(models), 1)
+    outcomes = [
+        run(plan.rule, target, draft, plan.tree, steps, rng, alpha=FALSE_ALARM / len(models))
+        for target, draft in models
+    ]
+    return _sampled(outcomes, vocabulary)
+
+
+def _sampling_models(plan: Plan, number: int) -> tuple[Model, Model | None]:
+    seed = plan.seed * INSTANCES + number
+    return instances.sampling_models(plan.rule, plan.tree, plan.sampled_vocabulary, seed)
 
 
 def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
@@ -237,7 +249,7 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
     steps = sum(o.samples for o in outcomes)
     undefined = sum(o.undefined for o in outcomes)
     detectable = max(o.detectable_tv for o in outcomes)
-    tokens = sum(o.mean_tokens * o.samples for o in outcomes) / steps
+    tokens = sum(o.tokens_per_step * o.samples for o in outcomes) / steps
     data = {
         "steps": steps,
         "vocabulary": vocabulary,
@@ -260,9 +272,12 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
 
 
 def confirm(plan: Plan) -> Counterexample | None:
-    """The Monte-Carlo rung's own instance judged exactly, made simpler if it fails."""
+    """The first of the Monte-Carlo rung's instances that fails exactly, made simpler."""
     if plan.sampled_vocabulary > instances.SMALL_VOCABULARY or plan.distributions is not None:
         return None
-    target, draft = instances.sampling_models(plan.rule, plan.tree, plan.sampled_vocabulary, plan.seed)
-    found = examine(plan.rule, instances.tabulate(plan.rule, target, draft, plan.tree))
-    return None if found is None else simplify(plan.rule, found)
+    for number in range(INSTANCES):
+        target, draft = _sampling_models(plan, number)
+        found = examine(plan.rule, instances.tabulate(plan.rule, target, draft, plan.tree))
+        if found is not None:
+            return simplify(plan.rule, found)
+    return None

@@ -26,7 +26,7 @@ FloatArray = npt.NDArray[np.float64]
 MARGIN = 1.03
 """What ``detectable_tv`` adds for the rounding of probabilities to a grid and the normal tail."""
 
-CONCENTRATIONS: FloatArray = 4.0 ** np.arange(17)
+CONCENTRATIONS: FloatArray = np.exp2(np.arange(0, 34, 2, dtype=np.float64))
 """The concentrations a of the Dirichlet mixtures; fixed in advance, as validity demands."""
 
 
@@ -48,6 +48,8 @@ def log_e_values(counts: npt.ArrayLike, expected: npt.ArrayLike) -> FloatArray:
     if counts.shape != expected.shape or counts.ndim != 1:
         raise InputError(f"counts: shape {counts.shape} does not fit expected, {expected.shape}")
     seen = counts > 0
+    if not seen.any():
+        return np.zeros(len(CONCENTRATIONS))
     if (expected[seen] == 0).any():
         return np.full(len(CONCENTRATIONS), np.inf)
     total = counts.sum()
@@ -97,7 +99,8 @@ def combined_log_e_value(values: FloatArray, lengths: npt.NDArray[np.int_]) -> f
     bias then costs nothing.
 
     Args:
-        values: ``log_e_values`` of every context, shape [C, K].
+        values: ``log_e_values`` of every context, shape [C, K]; zeros for one that was not reached,
+            which must not be left out, or the weights would depend on the samples.
         lengths: the number of tokens of every context, shape [C].
     """
     if np.isposinf(values).any():

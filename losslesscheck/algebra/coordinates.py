@@ -116,6 +116,8 @@ class Coordinates:
 
     def renamed(self, polynomial: fmpq_mpoly, old: str, new: str) -> fmpq_mpoly:
         """A polynomial with the token ``new`` in place of ``old``."""
+        if old == new:
+            return polynomial
         moves = {
             i: self.field.index(self._made(self.place[i][0], new))
             for i in used(polynomial)

@@ -11,14 +11,19 @@ zero.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from flint import fmpq_mpoly
 
 from losslesscheck.algebra.coordinates import PLACE, Coordinates, is_drawn, used
 from losslesscheck.algebra.field import Rational
 from losslesscheck.errors import Undecided
+
+Exponents = tuple[int, ...]
+Fact = tuple[fmpq_mpoly, list[tuple[Exponents, Any]]]
 
 DEPTH = 4
 """How many known inequalities a sign may be combined from."""
@@ -42,6 +47,7 @@ class Signs:
         self.atoms: dict[str, Atom] = {}
         self._facts: dict[str, fmpq_mpoly] = {}
         self._known: dict[tuple[str, int], int] = {}
+        self._monomials: dict[Exponents, int] = {}
 
     def sign(self, f: Rational) -> int:
         """1 if f ≥ 0 wherever it is defined, −1 if f ≤ 0, 0 if neither is known (1 for zero)."""
@@ -119,9 +125,7 @@ class Signs:
         tokens = {t for t in self.coordinates.tokens(f.numerator) if t == PLACE or is_drawn(t)}
         if PLACE in tokens:
             return PLACE
-        if len(tokens) == 1 and not tokens & self.coordinates.unseen(f):
-            return tokens.pop()
-        return None
+        return tokens.pop() if len(tokens) == 1 else None
 
     def _atom(self, of: Rational, vector: bool) -> Atom:
         key = str(of)
@@ -149,40 +153,46 @@ class Signs:
     def _factor(self, factor: fmpq_mpoly) -> int:
         if sign := self._termwise(factor):
             return sign
-        facts = list(self._instances(factor))
+        # Of a fact only the negative terms can cancel a negative term.
+        facts = [
+            (fact, [(e, c) for e, c in fact.to_dict().items() if c * self._monomial(e) < 0])
+            for fact in self._instances(factor)
+        ]
         if self._combined(factor, facts, DEPTH):
             return 1
         return -1 if self._combined(-factor, facts, DEPTH) else 0
 
-    def _term_signs(self, polynomial: fmpq_mpoly) -> Iterator[tuple[tuple[int, ...], int]]:
-        signs = self.coordinates.signs
-        for exponents, coefficient in polynomial.to_dict().items():
-            sign = 1 if coefficient > 0 else -1
-            for i, exponent in enumerate(exponents[: len(signs)]):
+    def _monomial(self, exponents: Exponents) -> int:
+        """The weak sign of a monomial."""
+        sign = self._monomials.get(exponents)
+        if sign is None:
+            sign = 1
+            for i, exponent in enumerate(exponents[: len(self.coordinates.signs)]):
                 if exponent % 2:
-                    sign *= signs[i]
-            yield exponents, sign
+                    sign *= self.coordinates.signs[i]
+            self._monomials[exponents] = sign
+        return sign
 
     def _termwise(self, polynomial: fmpq_mpoly) -> int:
-        signs = {sign for _, sign in self._term_signs(polynomial)}
-        return signs.pop() if len(signs) == 1 else 0
+        positive = {c * self._monomial(e) > 0 for e, c in polynomial.to_dict().items()}
+        return (1 if positive.pop() else -1) if len(positive) == 1 else 0
 
-    def _combined(self, polynomial: fmpq_mpoly, facts: list[fmpq_mpoly], depth: int) -> bool:
+    def _combined(self, polynomial: fmpq_mpoly, facts: list[Fact], depth: int) -> bool:
         """Whether it is a sum of non-negative terms and at most ``depth`` multiples of facts."""
-        bad = next((e for e, sign in self._term_signs(polynomial) if sign < 0), None)
+        bad = next(((e, c) for e, c in polynomial.to_dict().items() if c * self._monomial(e) < 0), None)
         if bad is None:
             return True
         if depth == 0:
             return False
-        need = polynomial.to_dict()[bad]
-        for fact in facts:
-            for exponents, sign in self._term_signs(fact):
-                if sign > 0 or any(e > b for e, b in zip(exponents, bad, strict=True)):
+        exponents, need = bad
+        for fact, negative in facts:
+            for e, c in negative:
+                if any(map(operator.gt, e, exponents)):
                     continue
-                rest = tuple(b - e for e, b in zip(exponents, bad, strict=True))
-                multiple = self.field.context.from_dict({rest: need / fact.to_dict()[exponents]})
-                if self._termwise(multiple) > 0 and self._combined(
-                    polynomial - multiple * fact, facts, depth - 1
+                rest = tuple(map(operator.sub, exponents, e))
+                factor = need / c
+                if factor * self._monomial(rest) > 0 and self._combined(
+                    polynomial - self.field.context.from_dict({rest: factor}) * fact, facts, depth - 1
                 ):
                     return True
         return False

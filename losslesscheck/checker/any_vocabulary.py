@@ -1,10 +1,275 @@
-"""Rechecks certificates of the any-vocabulary reading."""
+"""Rechecks certificates of the any-vocabulary reading.
+
+A certificate of kind ``any-vocabulary`` has the rule (``name``, ``hash``, ``parameters``), whether its
+tokens are fixed and whether its claim is a greedy one, and one *scene* for every way in which the rule is
+called. A scene holds formulas in the names ``p[y]``, ``q[x1]`` (entries at tokens), ``S0`` (sums) and ``nu0[y]``
+(minima), where y is any token that is not otherwise named:
+
+    call         the form; ``tried``: pieces of history; ``siblings``; ``width``: number of drafts
+    fixed        names of the fixed tokens: t1, t2, … siblings, a0, … argmaxes that are no siblings
+    argmax       vector → the fixed token at which it is largest
+    atoms        nu → the formula of which it is min(·, 0)
+    sums         S → the formula that is summed over y
+    vectors      d → a vector of which only is known that it is non-negative, and how it arose
+    target       the law that the next token should have: token → probability
+    paths        choices (outcome and probability each) that begin a path, and what all paths that
+                 begin so contribute to the law of the next token
+    obligations  divisor, the mass of reaching it, and the cofactor (numerator, denominator) with
+                 mass = divisor · cofactor, or null where 0 ≤ mass ≤ |divisor|
+
+What is checked: (1) the contributions add up to the target as rational functions, atoms and sums free: at
+random points modulo a prime. (2) At random distributions, ``interpreter`` finds for every path the
+probabilities that the certificate gives, and the same contribution to the law. (3) Every divisor that the rule
+meets there is one of the obligations, with the mass that the certificate gives; mass = divisor · cofactor
+as rational functions, and the cofactor's denominator has no factor in common with the divisor. (4) The
+rule's hash, its parameters, and that no scene is missing. What is not rechecked symbolically: that
+probabilities lie in [0, 1], and the bounds 0 ≤ mass ≤ |divisor|; both are only checked at the random
+distributions.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import inspect
+import random
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path as File
 from typing import Any
+
+from losslesscheck.checker.expression import ExpressionError, evaluate, names
+from losslesscheck.checker.interpreter import Path, RuleProblem
+from losslesscheck.checker.polynomials import PRIME, Free, common_factor
+from losslesscheck.checker.samples import Sample, samples
+
+POINTS = 3
+SAMPLES = 10
 
 
 def check(certificate: dict[str, Any], function: Callable[..., Any]) -> list[str]:
-    raise NotImplementedError
+    """The problems of a certificate of kind ``any-vocabulary``; empty if it is accepted.
+
+    Args:
+        certificate: as described above.
+        function: the rule's own function.
+    """
+    try:
+        return list(_problems(certificate, function))
+    except (KeyError, TypeError, AttributeError, IndexError, ExpressionError) as error:
+        return [f"the certificate is malformed: {type(error).__name__}: {error}"]
+
+
+def _problems(certificate: dict[str, Any], function: Callable[..., Any]) -> Iterator[str]:
+    stated = certificate["rule"]
+    if stated["hash"] != _hash(function):
+        yield "rule: the hash is not that of the function"
+        return
+    parameters = {
+        name: Fraction(value["fraction"]) if isinstance(value, dict) else value
+        for name, value in stated["parameters"].items()
+    }
+    declared = inspect.signature(function).parameters
+    keyword_only = {name for name, p in declared.items() if p.kind is p.KEYWORD_ONLY}
+    if set(parameters) != keyword_only:
+        yield f"rule: the parameters are {', '.join(sorted(keyword_only)) or 'none'}"
+        return
+    yield from _missing(certificate, declared)
+    for number, scene in enumerate(certificate["scenes"]):
+        where = f"scene {number}"
+        yield from (f"{where}: {problem}" for problem in _identity(scene, certificate))
+        yield from (f"{where}: {problem}" for problem in _cofactors(scene))
+        try:
+            yield from (f"{where}: {p}" for p in _runs(scene, certificate, function, parameters))
+        except RuleProblem as problem:
+            yield f"{where}: {problem}"
+
+
+def _hash(function: Callable[..., Any]) -> str:
+    content = File(inspect.getsourcefile(function) or "").read_bytes()
+    return hashlib.sha256(content + b"\0" + function.__qualname__.encode()).hexdigest()
+
+
+def _missing(certificate: dict[str, Any], declared: Any) -> Iterator[str]:
+    """Scenes that the form of the rule asks for and the certificate lacks."""
+    order = [name for name, p in declared.items() if p.kind is not p.KEYWORD_ONLY and name != "tried"]
+    calls = [scene["call"] for scene in certificate["scenes"]]
+    if not calls:
+        yield "there is no scene"
+        return
+    if order[3:] == ["accept", "reject"]:
+        expected: list[dict[str, Any]] = [{"form": "step"}]
+        if "tried" in declared:
+            expected = [{"form": "step", "tried": pieces} for pieces in (0, 1, 2)]
+    elif order[3:] == ["accept", "end"]:
+        most = max(call.get("siblings", 0) for call in calls)
+        expected = [{"form": "node", "siblings": count} for count in range(most + 1)]
+    elif order[3:] == ["tree"]:
+        most = max(call.get("width") or 0 for call in calls)
+        expected = [{"form": "whole", "width": count} for count in range(1, most + 1)]
+    else:
+        expected = [{"form": "whole", "width": None}]
+    yield from (f"there is no scene for {call}" for call in expected if call not in calls)
+    yield from (f"the scene for {call} is none of this rule" for call in calls if call not in expected)
+    for call in expected:
+        yield from _cases([scene for scene in certificate["scenes"] if scene["call"] == call], call)
+
+
+def _cases(scenes: list[dict[str, Any]], call: dict[str, Any]) -> Iterator[str]:
+    """Whether the scenes of one call cover every case of what the argmaxes are."""
+    found = {tuple(scene["argmax"].items()) for scene in scenes}
+    for case in found:
+        for place, (vector, _) in enumerate(case):
+            before = case[:place]
+            siblings = {token for scene in scenes for token in scene["fixed"] if token.startswith("t")}
+            options = siblings | {token for _, token in before} | {f"a{place}"}
+            for token in options:
+                if not any(other[: place + 1] == (*before, (vector, token)) for other in found):
+                    yield f"for {call} there is no scene in which {vector} is largest at {token}"
+
+
+def _identity(scene: dict[str, Any], certificate: dict[str, Any]) -> Iterator[str]:
+    largest = next(iter(scene["argmax"].values()), None)
+    expected = {"y": "0", largest: "1"} if certificate["greedy"] else {"y": "p[y]"}
+    if scene["target"] != expected:
+        yield f"target: it is {scene['target']}, not {expected}"
+    for token in ("y", *scene["fixed"]):
+        target = _at(scene["target"], token)
+        parts = [_at(path["law"], token) for path in scene["paths"]]
+        for _ in range(POINTS):
+            free = Free()
+            try:
+                total = sum(int(evaluate(part, free.at(token_), PRIME)) for part, token_ in parts)
+                expected_value = int(evaluate(target[0], free.at(target[1]), PRIME))
+            except ZeroDivisionError:
+                yield f"identity at {token}: a denominator is zero"
+                break
+            if (total - expected_value) % PRIME:
+                yield f"identity at {token}: the paths do not add up to the target"
+                break
+
+
+def _at(entries: dict[str, str], token: str) -> tuple[str, str]:
+    """The formula of a vector at a token, and the token that y stands for in it."""
+    return (entries[token], "y") if token in entries else (entries["y"], token)
+
+
+def _cofactors(scene: dict[str, Any]) -> Iterator[str]:
+    for o in scene["obligations"]:
+        if o["cofactor"] is None:
+            continue
+        up, down = o["cofactor"]
+        for _ in range(POINTS):
+            free = Free()
+            try:
+                mass, divisor, a, b = (
+                    int(evaluate(text, free, PRIME)) for text in (o["mass"], o["divisor"], up, down)
+                )
+            except ZeroDivisionError:
+                yield f"obligation {o['divisor']}: a denominator is zero"
+                break
+            if (mass * b - divisor * a) % PRIME or not b:
+                yield f"obligation {o['divisor']}: the mass is not the divisor times the cofactor"
+                break
+        else:
+            if common_factor(o["divisor"], down):
+                yield f"obligation {o['divisor']}: the cofactor is infinite where the divisor is zero"
+
+
+def _runs(
+    scene: dict[str, Any],
+    certificate: dict[str, Any],
+    function: Callable[..., Any],
+    parameters: dict[str, Any],
+) -> Iterator[str]:
+    met: dict[tuple[Any, ...], list[tuple[Sample, Path, Fraction]]] = {}
+    drawn = list(samples(scene, certificate["fixed_tokens"], SAMPLES, random.Random(0)))
+    if not drawn:
+        yield "no distributions were found that are in this case"
+        return
+    runs = [(sample, sample.run(function, parameters)) for sample in drawn]
+    for sample, paths in runs:
+        yield from _same_law(scene, sample, paths)
+        for path in paths:
+            counts: dict[int, int] = {}
+            for before, value in path.divisors:
+                counts[before] = counts.get(before, 0) + 1
+                outcomes = tuple(outcome for outcome, _ in path.choices[:before])
+                met.setdefault((outcomes, counts[before]), []).append((sample, path, value))
+    yield from _covered(scene, met)
+    for sample, paths in runs:
+        yield from _masses(scene, sample, paths)
+
+
+def _same_law(scene: dict[str, Any], sample: Sample, paths: list[Path]) -> Iterator[str]:
+    begins = [[choice[0] for choice in entry["choices"]] for entry in scene["paths"]]
+    found = [[Fraction(0)] * sample.vocabulary for _ in begins]
+    for path in paths:
+        outcomes = [outcome for outcome, _ in path.choices]
+        places = [i for i, begin in enumerate(begins) if outcomes[: len(begin)] == begin]
+        if len(places) != 1:
+            yield f"path {outcomes}: {len(places)} entries of the certificate cover it"
+            continue
+        entry = scene["paths"][places[0]]
+        for (outcome, probability), (_, text) in zip(path.choices, entry["choices"], strict=False):
+            if sample.evaluate(text, path.labels) != probability:
+                yield f"path {outcomes}: the probability of {outcome} is {probability}, not {text}"
+        for token, weight in enumerate(path.law):
+            found[places[0]][token] += path.mass * weight
+    labels = {token: label for label, token in sample.fixed.items()}
+    for entry, law in zip(scene["paths"], found, strict=True):
+        for token, value in enumerate(law):
+            text = entry["law"].get(labels.get(token, "y"), entry["law"]["y"])
+            stated = sample.evaluate(text, {**sample.fixed, "y": token})
+            if stated != value and not (stated is None and value == 0):
+                yield f"path {[c[0] for c in entry['choices']]}: it contributes {value}, not {text}"
+
+
+def _covered(
+    scene: dict[str, Any], met: dict[tuple[Any, ...], list[tuple[Sample, Path, Fraction]]]
+) -> Iterator[str]:
+    """Whether everything that was divided by is constant or in the certificate."""
+    for (outcomes, _), places in met.items():
+        values = {value for _, _, value in places}
+        if len(values) == 1 and len(places) > 1:
+            continue
+        for o in scene["obligations"]:
+            if all(_is(o["divisor"], sample, path, value) for sample, path, value in places):
+                break
+        else:
+            yield f"after {list(outcomes)}: a division or comparison is not among the obligations"
+
+
+def _is(divisor: str, sample: Sample, path: Path, value: Fraction) -> bool:
+    if not sample.has_labels(divisor, path.labels):
+        return False
+    stated = sample.evaluate(divisor, path.labels)
+    return stated is not None and stated in (value, -value)
+
+
+def _masses(scene: dict[str, Any], sample: Sample, paths: list[Path]) -> Iterator[str]:
+    for o in scene["obligations"]:
+        kept = sorted(
+            {n[n.index("[") + 1 : -1] for text in (o["divisor"], o["mass"]) for n in names(text) if "[" in n}
+            - set(sample.fixed)
+        )
+        found: dict[tuple[int, ...], Fraction] = {}
+        prefixes = set()
+        for path in paths:
+            for before, value in path.divisors:
+                if _is(o["divisor"], sample, path, value):
+                    prefix = (before, tuple(path.choices[:before]), tuple(path.labels.items())[: before + 9])
+                    if not all(label in path.labels for label in kept) or prefix in prefixes:
+                        break
+                    prefixes.add(prefix)
+                    key = tuple(path.labels[label] for label in kept)
+                    found[key] = found.get(key, Fraction(0)) + path.mass_before(before)
+                    break
+        for key, mass in found.items():
+            labels = {**sample.fixed, **dict(zip(kept, key, strict=True))}
+            stated, divisor = sample.evaluate(o["mass"], labels), sample.evaluate(o["divisor"], labels)
+            if stated != mass:
+                yield f"obligation {o['divisor']}: the mass is {mass}, not {o['mass']}"
+            if divisor is not None and mass > 0 == divisor:
+                yield f"obligation {o['divisor']}: it is zero with probability {mass}"
+            if o["cofactor"] is None and divisor is not None and mass > abs(divisor):
+                yield f"obligation {o['divisor']}: the mass {mass} is above it"

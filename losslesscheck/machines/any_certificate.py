@@ -63,13 +63,17 @@ def facts(settled: list[Settled]) -> dict[str, Any]:
     }
 
 
-def certificate(rule: Rule, settled: list[Settled]) -> dict[str, Any]:
-    """The proof for the checker."""
+def certificate(rule: Rule, settled: list[Settled]) -> dict[str, Any] | None:
+    """The proof for the checker, or ``None`` if the rule stands in no file that could be named."""
+    try:
+        text = rule.hash
+    except OSError:
+        return None
     return {
         "kind": "any-vocabulary",
         "rule": {
             "name": rule.name,
-            "hash": rule.hash,
+            "hash": text,
             "parameters": {
                 name: {"fraction": str(value)} if isinstance(value, Fraction) else value
                 for name, value in rule.settings.items()

@@ -19,6 +19,7 @@ from flint import fmpq_mpoly
 from losslesscheck.algebra.field import Rational
 from losslesscheck.machines.domain import Atom, Domain, Indicator, canonical
 from losslesscheck.machines.entailment import Condition, Relation
+from losslesscheck.machines.symbolic import short
 
 
 class CaseFails(Exception):
@@ -129,7 +130,7 @@ class Cases:
         if known.is_constant():
             return [-1 if known.leading_coefficient() < 0 else 1]
         _, indicators = self._made_from(definition)
-        both = len({i.flipped for i in indicators}) == 2
+        both = len(indicators) == 2
         return [-1, 1, 0] if both else [-1, 1]
 
     def _branch(self, definition: fmpq_mpoly, known: fmpq_mpoly, sign: int, path: _Path) -> _Path:
@@ -138,24 +139,23 @@ class Cases:
         strict, exact = list(path.strict), list(path.exact)
         zero, one = self.context.constant(0), self.context.constant(1)
         if atom is not None:
-            values[atom.index] = known if sign < 0 else zero
-        flipped = {i.flipped for i in indicators}
+            same = atom.definition == definition
+            values[atom.index] = zero if (sign < 0) != same else known if same else -known
+        true_at_zero = set()  # the sides on which an indicator is constant up to d = 0
         for indicator in indicators:
-            holds = sign == 0 or (sign < 0) != indicator.flipped
-            values[indicator.index] = one if holds else zero
+            side = -1 if (indicator.core == definition) != indicator.flipped else 1
+            values[indicator.index] = one if sign in (0, side) else zero
+            true_at_zero.add(side)
         if not known.is_constant():
             if not indicators:
-                if self.regular:
-                    strict.append(Condition(known, "<=" if sign < 0 else ">="))
-                else:
-                    strict.append(Condition(known, "<" if sign < 0 else ">"))
+                relations: tuple[Relation, Relation] = ("<=", ">=") if self.regular else ("<", ">")
+                strict.append(Condition(known, relations[sign > 0]))
             elif sign == 0:
                 exact.append(Condition(known, "=="))
-            else:
-                # [d ≤ 0] is true up to d = 0, [−d ≤ 0] likewise; with both, zero is a case of its own
-                closed = len(flipped) == 1 and (sign < 0) != (True in flipped)
-                relation: Relation = ("<=" if closed else "<") if sign < 0 else (">=" if closed else ">")
-                exact.append(Condition(known, relation))
+            elif true_at_zero == {sign}:
+                exact.append(Condition(known, "<=" if sign < 0 else ">="))
+            else:  # with indicators true on both sides up to zero, zero is a case of its own
+                exact.append(Condition(known, "<" if sign < 0 else ">"))
         # later substitutions must see this one
         values = [v.compose(*values, ctx=self.context) for v in values]
         return _Path(
@@ -204,4 +204,4 @@ class Cases:
     def _where(self, path: _Path) -> str:
         text: Any = self.domain.field.one.text
         conditions = [f"{text(c.polynomial)} {c.relation} 0" for c in (*path.strict, *path.exact)]
-        return "where " + ", ".join(conditions) if conditions else "as a rational function"
+        return "where " + short(", ".join(conditions)) if conditions else "as a rational function"

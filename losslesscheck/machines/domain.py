@@ -276,16 +276,13 @@ class Domain:
             known = self.sign(factor)
             for _ in range(exponent if known else exponent - exponent % 2):
                 core = divide(core, factor if known >= 0 else -factor)
-        # value = scale · core with scale ≥ 0
-        scale = value * self.field.polynomial(core).inverse()
-        lead = core.leading_coefficient()
-        text, flipped = canonical(core)
-        definition = core / lead
-        scale = scale * self.field.constant(abs(lead))
-        atom = self._atom_of.get(text) or self._new_atom(text, definition)
+        core = core / abs(core.leading_coefficient())
+        scale = value * self.field.polynomial(core).inverse()  # ≥ 0
+        text, _ = canonical(core)
+        atom = self._atom_of.get(text) or self._new_atom(text, core)
         nu = self.field.symbol(atom.name)
-        if flipped:  # min(−d, 0) = ν − d
-            nu = nu - self.field.polynomial(definition)
+        if atom.definition != core:  # min(−d, 0) = ν − d
+            nu = nu - self.field.polynomial(atom.definition)
         return scale * nu
 
     def _new_atom(self, text: str, definition: fmpq_mpoly) -> Atom:
@@ -314,7 +311,8 @@ class Domain:
         """min(a, b), known to be non-negative if a and b are."""
 
         def compute() -> Rational:
-            result = b + self.below(a - b)
+            first, second = (b, a) if b.is_constant() else (a, b)
+            result = first + self.below(second - first)
             if self.sign_of(a) > 0 and self.sign_of(b) > 0:
                 self._know_value(result)
             return result
@@ -349,10 +347,28 @@ class Domain:
         self.indicators.append(Indicator(name, index, core, flipped))
         return self.indicators[-1]
 
-    def atom_at(self, polynomial: fmpq_mpoly) -> Atom | None:
-        """The atom that the polynomial is a multiple of, if it is one."""
-        text, _ = canonical(polynomial)
-        return next((a for a in self.atoms if str(self.field.context.gens()[a.index]) == text), None)
+    def atom_sign(self, polynomial: fmpq_mpoly, strict: bool) -> tuple[fmpq_mpoly, bool, bool] | None:
+        """What polynomial < 0 (``strict``; else ≤ 0) says of d, if it is a multiple of ν or of d − ν.
+
+        Returns:
+            (e, is strict, holds): that e < 0 (or ≤ 0) does or does not hold; ``None`` for any other
+            polynomial. ν < 0 says d < 0, −ν ≤ 0 the opposite, d − ν ≤ 0 says d ≤ 0, ν − d < 0 that
+            −d < 0.
+        """
+        positive = polynomial / abs(polynomial.leading_coefficient())
+        for atom in self.atoms:
+            nu, d = self.field.context.gens()[atom.index], atom.definition
+            if strict and positive == nu:
+                return d, True, True
+            if not strict and positive == -nu:
+                return d, True, False
+            rest = d - nu
+            rest = rest / abs(rest.leading_coefficient())
+            if not strict and positive == rest:
+                return d, False, True
+            if strict and positive == -rest:
+                return -d, True, True
+        return None
 
     def reduced(self, value: Rational) -> Rational:
         """``value`` with the powers of indicators replaced by the indicators: they are zero or one."""

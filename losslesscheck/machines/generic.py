@@ -193,10 +193,9 @@ class Generic:
             self.suppositions["a node has fewer siblings than the vocabulary has tokens"] = None
         names = sorted(t.name for t in excluded)
         tokens = [t.name for t in excluded if isinstance(t, Token)]
-        vector = self._opaque(
+        return self._opaque(
             f"uniform({names})", {"uniform without": names}, (), distribution=True, tokens=frozenset(tokens)
         )
-        return Vector(self, Entries(vector.entries.smooth, dict.fromkeys(tokens, self.field.zero)))
 
     def point(self, token: Token) -> Vector:
         return Vector(self, Entries(self.field.zero, {token.name: self.field.one}))

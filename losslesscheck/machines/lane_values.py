@@ -80,8 +80,9 @@ def here(value: Any) -> Any:
 def _compared(compare: Callable[[Any, Any], Any], name: str) -> Callable[[Any, Any], bool]:
     def method(self: Any, other: Any) -> bool:
         if isinstance(other, Vector) or other is None:
-            return NotImplemented
-        return self.m.decide(name, lambda: compare(self.here(), here(other)))  # type: ignore[no-any-return]
+            return NotImplemented  # type: ignore[no-any-return]
+        decision: bool = self.m.decide(name, lambda: compare(self.here(), here(other)))
+        return decision
 
     return method
 
@@ -104,8 +105,8 @@ class Number(Lane):
     __le__ = _compared(operator.le, "<=")
     __gt__ = _compared(operator.gt, ">")
     __ge__ = _compared(operator.ge, ">=")
-    __eq__ = _compared(operator.eq, "==")  # type: ignore[assignment]
-    __ne__ = _compared(operator.ne, "!=")  # type: ignore[assignment]
+    __eq__ = _compared(operator.eq, "==")
+    __ne__ = _compared(operator.ne, "!=")
     __hash__ = Lane.__hash__
 
     __add__ = __radd__ = _computed(lambda a, b: a + b, "+")
@@ -138,8 +139,8 @@ class Token(Lane):
     __le__ = _compared(operator.le, "<=")
     __gt__ = _compared(operator.gt, ">")
     __ge__ = _compared(operator.ge, ">=")
-    __eq__ = _compared(operator.eq, "==")  # type: ignore[assignment]
-    __ne__ = _compared(operator.ne, "!=")  # type: ignore[assignment]
+    __eq__ = _compared(operator.eq, "==")
+    __ne__ = _compared(operator.ne, "!=")
     __hash__ = Lane.__hash__
 
     __sub__ = _computed(lambda a, b: np.subtract(a, b, dtype=np.float64), "-")

@@ -203,9 +203,7 @@ class Lanes:
 
     def top(self, vector: Vector, count: int) -> tuple[Any, ...]:
         count = min(count, self.vocabulary)
-        tokens = vector.rows.remember(
-            ("top", count), lambda: operations.largest(vector.rows.matrix, count)
-        )
+        tokens = vector.rows.remember(("top", count), lambda: operations.largest(vector.rows.matrix, count))
         index = vector.index
         if index is None:
             return tuple(tokens[0].tolist())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections import Counter
@@ -25,8 +26,8 @@ from losslesscheck.tree import Tree
 SHARD = 2**20
 """Samples that are drawn from one stream of random numbers, whatever thread they fall to."""
 
-BATCH = 2**15
-"""Lanes that are run together: their arrays (256 KiB each) should stay in the cache."""
+BATCH = 2**17
+"""Lanes that are run together: few enough for the cache, enough for threads not to wait on each other."""
 
 PILOT = 2**14
 """Samples of the pilot run, which settles what is counted and is not counted itself."""
@@ -231,28 +232,30 @@ def monte_carlo(
         greedy = rows.argmax(axis=1)
         rows = np.zeros_like(rows)
         rows[np.arange(len(rows)), greedy] = 1.0
-    evidence = [statistics.log_e_values(group.counts, rows[group.row]) for group in groups]
-    log_e, worst = 0.0, None
-    if groups:
-        lengths = np.array([group.length for group in groups])
-        log_e = statistics.combined_log_e_value(np.array(evidence), lengths)
-        alone = [statistics.mixture(values) for values in evidence]
-        top = int(np.argmax(alone))
-        worst = _context_result(groups[top], rows[groups[top].row], alone[top])
+    # Contexts that were never reached have e-value 1 and keep their weight in the averages, which
+    # must not depend on what was sampled.
+    evidence = np.array([statistics.log_e_values(group.counts, rows[group.row]) for group in groups])
+    log_e = statistics.combined_log_e_value(evidence, np.array([group.length for group in groups]))
+    judged = [place for place, group in enumerate(groups) if group.counts.any()]
+    worst = None
+    if judged:
+        alone = [statistics.mixture(evidence[place]) for place in judged]
+        top = groups[judged[int(np.argmax(alone))]]
+        worst = _context_result(top, rows[top.row], max(alone))
     by_length = _detectable(groups, rows, alpha)
-    first = next((group for group in groups if group.length == 0), None)
+    first = groups[0]
     tokens = sum(length * count for length, count in counts.lengths.items())
     steps = sum(counts.lengths.values())
     return MonteCarloResult(
-        holds=counts.undefined == 0 and log_e < -np.log(alpha),
+        holds=counts.undefined == 0 and log_e < -math.log(alpha),
         samples=samples,
         alpha=alpha,
-        judged=len(groups),
+        judged=len(judged),
         log_e=log_e,
         worst=worst,
-        detectable_tv=1.0 if not by_length or by_length[0] is None else by_length[0],
+        detectable_tv=1.0 if by_length[0] is None else by_length[0],
         detectable_by_length=by_length,
-        tv_bound=1.0 if first is None else statistics.tv_upper_bound(first.counts, rows[first.row], alpha),
+        tv_bound=statistics.tv_upper_bound(first.counts, rows[first.row], alpha),
         undefined=counts.undefined,
         unjudged=counts.skipped,
         seconds=seconds,
@@ -274,7 +277,7 @@ def _detectable(groups: list[Group], rows: npt.NDArray[np.float64], alpha: float
     lengths = sorted({group.length for group in groups})
     found: list[float | None] = []
     for length in range(max(lengths, default=-1) + 1):
-        level = [group for group in groups if group.length == length]
+        level = [group for group in groups if group.length == length and group.counts.any()]
         if not level:
             found.append(None)
             continue

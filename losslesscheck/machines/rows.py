@@ -129,5 +129,7 @@ def difference(a: FloatArray, b: FloatArray) -> FloatArray:
 def largest(matrix: FloatArray, count: int) -> npt.NDArray[np.intp]:
     """The tokens with the ``count`` largest entries of every row, ties by lower index: [R, count]."""
     if count == 1:
-        return np.argmax(matrix, axis=1)[:, None]
-    return np.argsort(-matrix, axis=1, kind="stable")[:, :count]
+        first: npt.NDArray[np.intp] = np.argmax(matrix, axis=1)[:, None]
+        return first
+    order: npt.NDArray[np.intp] = np.argsort(-matrix, axis=1, kind="stable")
+    return order[:, :count]

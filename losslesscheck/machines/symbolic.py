@@ -240,19 +240,21 @@ class Symbolic(Replay):
     def _unfold(self, program: Callable[[], Outcome], script: list[Any], given: list[Given]) -> Node:
         self._script, self._position = list(script), 0
         self._given, self._seen = list(given), set()
+        options: list[tuple[Any, Any]] = []
+        result: Any = None
         try:
             result = self.run(program)
         except Choice as choice:
-            kind, script, given = self._kind, list(self._script), list(self._given)
-            node = Node(kind)
-            for value, weight in choice.options:
+            options = choice.options
+        if options:
+            node, script, given = Node(self._kind), list(self._script), list(self._given)
+            for value, weight in options:
                 if isinstance(weight, _Branch):
                     more, weight = weight.given, weight.weight
                 else:
                     more = self._alive(weight)
-                node.options.append(
-                    (value, weight, self._unfold(program, [*script, value], [*given, *more]))
-                )
+                below = self._unfold(program, [*script, value], [*given, *more])
+                node.options.append((value, weight, below))
             return node
         self.paths += 1
         given = list(self._given)
@@ -318,7 +320,7 @@ class Symbolic(Replay):
             return
         self._seen.add(id(divisor))
         numerator = self.domain.signed_numerator(divisor)
-        self._owe(Owed(f"the divisor {divisor}", numerator, tuple(self._given)))
+        self._owe(Owed(f"the divisor {short(divisor)}", numerator, tuple(self._given)))
         if self.domain.sign(numerator) > 0:
             self._given += [
                 Given(Condition(f, ">")) for f in self.domain.positive_factors(numerator)
@@ -370,14 +372,14 @@ class Symbolic(Replay):
             ):
                 self.relied |= {g.indicator for g in given if g.indicator is not None}
                 return
-        raise NotShown(f"{what} could be negative: {value}")
+        raise NotShown(f"{what} could be negative: {short(value)}")
 
     def _owe_distribution(self, vector: SymbolVector) -> None:
         if not self._fresh:
             return
         total = self.sum(vector)
         if not (total - self.one).is_zero():
-            raise NotShown(f"a draw is from a vector that does not sum to one: its sum is {total}")
+            raise NotShown(f"a draw is from a vector that does not sum to one: its sum is {short(total)}")
         for value in vector:
             self._owe_bound(value, "an entry of a vector drawn from")
 
@@ -416,15 +418,9 @@ class Symbolic(Replay):
         polynomial = domain.signed_numerator(difference)
         core = self._core(polynomial)
         said = [(core, polynomial)]
-        if atom := domain.atom_at(core):
-            # ν = min(d, 0) is negative exactly where d is
-            negative = core.leading_coefficient() > 0
-            if negative == strict:  # ν < 0, or −ν ≤ 0 which is not ν < 0
-                core, below_is_true, below_strict = atom.definition, negative, True
-            else:  # ν ≤ 0 and −ν < 0 have been decided by their signs
-                raise Undecided(f"cannot decide the sign of {difference}")
-        else:
-            below_is_true, below_strict = True, strict
+        below_strict, below_is_true = strict, True
+        if found := domain.atom_sign(core, strict):
+            core, below_strict, below_is_true = found
         if below_strict:
             indicator = domain.indicator(-core)  # core < 0 is not −core ≤ 0
             below = self.one - self.field.symbol(indicator.name)
@@ -476,3 +472,9 @@ def _common_prefix(outcomes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     while length < min(len(first), len(last)) and first[length] == last[length]:
         length += 1
     return first[:length]
+
+
+def short(value: Any, length: int = 120) -> str:
+    """The text of a value, cut for a message."""
+    text = str(value)
+    return text if len(text) <= length else text[: length - 1] + "…"

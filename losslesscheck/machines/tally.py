@@ -71,19 +71,17 @@ class Plan:
         for emitted, count in pilot.items():
             for length in range(self.complete + 1, len(emitted)):
                 reached[emitted[:length]] += count
-        pools: Counter[Pool] = Counter()
-        for context, count in reached.items():
-            pools[Pool(len(context), int(target.index(context)))] += count
+        # A context is found through its prefixes, so the shorter ones come first among equals; one
+        # that was reached once tells nothing.
+        order = sorted((w for w in reached if reached[w] > 1), key=lambda w: (-reached[w], len(w), w))
         left = slots - len(self.contexts)
-        self.pools = [pool for pool, _ in pools.most_common(max(1, left // 2) if left else 0)]
-        left -= len(self.pools)
-        known = set(self.contexts)
-        for context, count in sorted(reached.items(), key=lambda item: (-item[1], len(item[0]), item[0])):
-            # A context is found through its prefixes; one that was reached once tells nothing.
-            if left > 0 and count > 1 and context[:-1] in known:
-                self.contexts.append(context)
-                known.add(context)
-                left -= 1
+        self._keep(order, left // 2)
+        pools: Counter[Pool] = Counter()
+        for context in set(reached) - set(self.contexts):
+            pools[Pool(len(context), int(target.index(context)))] += reached[context]
+        ranked = sorted(pools, key=lambda pool: (-pools[pool], pool.length, pool.row))
+        self.pools = ranked[: slots - len(self.contexts)]
+        self._keep(order, slots - len(self.contexts) - len(self.pools))
 
         self.slots = len(self.contexts) + len(self.pools)
         number = {context: slot for slot, context in enumerate(self.contexts)}
@@ -95,6 +93,15 @@ class Plan:
         for place, pool in enumerate(self.pools):
             table = self._pool_slots.setdefault(pool.length, np.full(target.count, -1, dtype=np.intp))
             table[pool.row] = len(self.contexts) + place
+
+    def _keep(self, order: list[tuple[int, ...]], count: int) -> None:
+        """Gives ``count`` more contexts counters of their own, the first in ``order`` that can."""
+        known = set(self.contexts)
+        for context in order:
+            if count > 0 and context not in known and context[:-1] in known:
+                self.contexts.append(context)
+                known.add(context)
+                count -= 1
 
     def pool(self, context: tuple[Any, ...]) -> Any:
         """The slot of the pool of every lane's context, −1 where there is none."""
@@ -126,8 +133,10 @@ class Tally:
                 slot = np.where(np.less(node, 0), plan.pool(tuple(context)), node)
             self._count(slot, token, lanes)
             if length + 1 < len(outcome):
-                code = np.maximum(node, 0) * vocabulary + token if length > plan.complete else (
-                    node * vocabulary + token
+                code = (
+                    np.maximum(node, 0) * vocabulary + token
+                    if length > plan.complete
+                    else (node * vocabulary + token)
                 )
                 child = plan.child[code]
                 node = np.where(np.less(node, 0), -1, child) if length > plan.complete else child
@@ -192,23 +201,22 @@ class Counts:
     skipped: int
 
     def groups(self) -> Iterator[Group]:
-        """Every context that was followed by something, then every pool."""
+        """Every context of the plan, then every pool; some may have counted nothing."""
         plan = self.plan
         table = self.counts.reshape(plan.slots, plan.vocabulary)
         for context, counts in zip(plan.contexts, table, strict=False):
-            if counts.any():
-                yield Group(context, len(context), int(plan.target.index(context)), counts)
+            yield Group(context, len(context), int(plan.target.index(context)), counts)
         for pool, counts in zip(plan.pools, table[len(plan.contexts) :], strict=True):
-            if counts.any():
-                yield Group(pool, pool.length, pool.row, counts)
+            yield Group(pool, pool.length, pool.row, counts)
 
     def rows(self) -> Iterator[tuple[tuple[int, ...], CountArray]]:
         """Context w → how often w was emitted and followed by every token, as in ``law.rows``.
 
-        Pooled contexts are left out (see ``Plan``); with a small vocabulary there are none.
+        Contexts that were never reached are left out, and so are pooled ones (see ``Plan``), of which
+        a small vocabulary has none.
         """
         for group in self.groups():
-            if not isinstance(group.context, Pool):
+            if not isinstance(group.context, Pool) and group.counts.any():
                 yield group.context, group.counts
 
     def law(self) -> dict[tuple[Any, ...], int]:
@@ -223,7 +231,7 @@ class Counts:
                 f"counts: {pooled + self.skipped} emitted tokens follow contexts that are too many to "
                 f"be counted one by one, so the law of whole sequences was not kept"
             )
-        found = {context: counts for context, counts in self.rows()}
+        found = dict(self.rows())
         law: dict[tuple[Any, ...], int] = {}
         for context, counts in found.items():
             for token in np.flatnonzero(counts).tolist():

@@ -85,6 +85,8 @@ class WideToken:
     def _decide(self, comparison: str, other: Any) -> bool:
         if isinstance(other, WideToken):
             raise Undecided("the rule compares two drawn tokens")
+        if comparison == "==" and not isinstance(other, int):
+            return False
         tokens = np.arange(self.m.vocabulary)
         return self.m.split(self, COMPARISONS[comparison](tokens, index(other)))
 

@@ -97,6 +97,20 @@ def shared_draw(m: Any, p: Any, q: Any, accept: Any, reject: Any) -> Any:
 
 
 @rule
+def comparisons(m: Any, p: Any, q: Any, accept: Any, reject: Any) -> Any:
+    """Every way to branch on a drawn token and on its probabilities."""
+    x = m.draw(q)
+    if x in m.top(p, 2) and x is not None and x != None:  # noqa: E711
+        if m.number(Fraction(1, 5)) < p[x] and m.one >= q[x] and m.one != q[x]:
+            return accept(x)
+        if x <= 1 and p[x] != q[x]:
+            return reject(m.point(1))
+    if (m.one - p[x]) * (1 / (m.one + q[x])) > m.one / 3 and m.flip(m.one / (2 + p[x])):
+        return accept(x)
+    return reject(m.uniform()) if p[x] else reject(q)
+
+
+@rule
 def uncancelled(m: Any, p: Any, q: Any, accept: Any, reject: Any) -> Any:
     """A probability whose denominators do not go away."""
     x = m.draw(q)
@@ -119,7 +133,17 @@ def coin_for_all(m: Any, p: Any, siblings: Sequence[Any], accept: Any, end: Any)
     return end(m.draw(p, coin))
 
 
-TEXTS = [lenient, coins, branches, undefined_sometimes, threshold, keep_minimum, shared_draw, uncancelled]
+TEXTS = [
+    lenient,
+    coins,
+    branches,
+    undefined_sometimes,
+    threshold,
+    keep_minimum,
+    shared_draw,
+    comparisons,
+    uncancelled,
+]
 DRAWN = [chain, specinfer, without_replacement, *TEXTS, *PATTERNS.values()]
 FIXED = [point_mass, target_only, naive_sampling, tree_greedy, sample_node, coin_for_all, *PATTERNS.values()]
 DRAWN = [r for r in DRAWN if r.form == "step" and not r.fixed_tokens]
