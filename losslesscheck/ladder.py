@@ -123,13 +123,24 @@ def _plan(
     for tier in only:
         if tier not in TIERS:
             raise InputError(f"only: {tier!r} is none of {', '.join(TIERS)}")
-    loaded: Distributions | None = None
     if distributions is not None:
         from losslesscheck.distributions import load as load_distributions
 
         if vocabulary is not None or tree is not None:
             raise InputError("distributions: the file gives vocabulary and draft length; leave out both")
         loaded = load_distributions(distributions)
+        chosen: Tree | None = Tree.chain(loaded.length) if rule.takes_tree else None
+        return Plan(
+            rule=rule,
+            vocabulary=VOCABULARY,
+            sampled_vocabulary=loaded.vocabulary,
+            tree=rule.fit(chosen, VOCABULARY),
+            chosen_tree=True,
+            samples=samples,
+            seed=seed,
+            positive_draft=positive_draft,
+            distributions=loaded,
+        )
     chosen = Tree.regular(tuple(tree)) if tree is not None and not isinstance(tree, Tree) else tree
     shape = rule.tree if chosen is None else chosen
     widest = max((node.token or 0 for _, node in shape.nodes()), default=0) + 1
@@ -143,7 +154,6 @@ def _plan(
         samples=samples,
         seed=seed,
         positive_draft=positive_draft,
-        distributions=loaded,
     )
 
 
@@ -216,8 +226,19 @@ def _conclude(plan: Plan, budget: Budget, findings: dict[Tier, Finding]) -> Verd
             "budget_bytes": budget.memory,
             "rule_hash": plan.rule.hash,
         },
-        warnings=() if plan.distributions is None else tuple(plan.distributions.warnings),
+        warnings=() if plan.distributions is None else _notes(plan.distributions),
     )
+
+
+def _notes(distributions: Distributions) -> tuple[str, ...]:
+    changed = distributions.normalised
+    notes = tuple(distributions.warnings)
+    if changed.rows:
+        notes += (
+            f"{changed.rows} rows do not sum to exactly 1 (off by up to {changed.largest:.1e}); "
+            "each was divided by its exact sum",
+        )
+    return notes
 
 
 def _sentence(
@@ -233,6 +254,8 @@ def _sentence(
     whose = "the target's greedy decoding" if rule.greedy else "the target's law"
     if outcome == "lossless":
         supposed = "; supposing that every draft probability is positive" if plan.positive_draft else ""
+        if proofs[0].tier == "exact":
+            return f"{name} reproduces {whose} on these distributions: {proofs[0].detail}."
         return f"{name} reproduces {whose}: proved for {proofs[0].detail}{supposed}."
     if outcome == "undecided":
         return f"Nothing speaks against {name}, but no rung that was run proves that it is lossless."

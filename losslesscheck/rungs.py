@@ -188,7 +188,7 @@ def _exact_wide(plan: Plan) -> Finding:
 
 def _exact_on(rule: Rule, distributions: Distributions) -> Finding:
     """The exact next-token law at every position along the drafted paths of real rows."""
-    from losslesscheck.distributions import analyse
+    from losslesscheck.distributions import analyse, tokens_per_step
 
     results = analyse(rule, distributions)
     if not results:
@@ -206,12 +206,15 @@ def _exact_on(rule: Rule, distributions: Distributions) -> Finding:
         }
         for r in results
     ]
-    data = {"positions": positions}
+    data = {
+        "positions": positions,
+        "tokens_per_step": [float(tokens) for tokens in tokens_per_step(results)],
+    }
     size = f"{len(results)} positions at V = {distributions.vocabulary}"
     if failed:
         largest = max(failed, key=lambda r: r.tv)
         detail = (
-            f"TV {float(largest.tv):.4g} at case {largest.case}, position {largest.position}; "
+            f"TV {float(largest.tv):.4g} at case {largest.case}, draft {largest.position + 1}; "
             f"{len(failed)} of {size} are off"
         )
         return Finding(Evidence("exact", "fails", detail, data=data))
@@ -227,16 +230,27 @@ def monte_carlo(plan: Plan) -> Finding:
     if plan.distributions is None:
         vocabulary = plan.sampled_vocabulary
         count = INSTANCES if vocabulary <= instances.SMALL_VOCABULARY else 1
-        models = [_sampling_models(plan, number) for number in range(count)]
+        problems = [(*_sampling_models(plan, number), plan.tree) for number in range(count)]
     else:
         vocabulary = plan.distributions.vocabulary
-        models = [plan.distributions.models(case) for case in range(plan.distributions.cases)]
-    steps = max(plan.samples // len(models), 1)
+        problems = [
+            (*plan.distributions.models(case), _drafted(plan, plan.distributions, case))
+            for case in range(plan.distributions.cases)
+        ]
+    steps = max(plan.samples // len(problems), 1)
     outcomes = [
-        run(plan.rule, target, draft, plan.tree, steps, rng, alpha=FALSE_ALARM / len(models))
-        for target, draft in models
+        run(plan.rule, target, draft, tree, steps, rng, alpha=FALSE_ALARM / len(problems))
+        for target, draft, tree in problems
     ]
     return _sampled(outcomes, vocabulary)
+
+
+def _drafted(plan: Plan, distributions: Distributions, case: int) -> Tree:
+    """The plan's tree, or for a rule of fixed tokens the path that was drafted in this case."""
+    if not plan.rule.fixed_tokens:
+        return plan.tree
+    tokens = [int(token) for token in distributions.draft_tokens[case]]
+    return plan.rule.fit(Tree.from_parents(range(-1, len(tokens) - 1), tokens), distributions.vocabulary)
 
 
 def _sampling_models(plan: Plan, number: int) -> tuple[Model, Model | None]:
@@ -259,7 +273,7 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
         "tokens_per_step": tokens,
         "steps_per_second": steps / max(sum(o.seconds for o in outcomes), 1e-9),
     }
-    head = f"{steps} steps at V = {vocabulary}, {tokens:.3f} tokens a step"
+    head = f"{steps:,} steps at V = {vocabulary}, {tokens:.3f} tokens a step"
     if all(o.holds for o in outcomes):
         detail = f"{head}; a bias of TV {detectable:.2g} would have shown"
         return Finding(Evidence("monte-carlo", "holds", detail, data=data))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from fractions import Fraction
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -70,6 +71,10 @@ def render_verdict(verdict: Verdict) -> None:
     out.print(_rungs(verdict))
     out.print()
     out.print(Text.assemble((verdict.verdict.upper(), COLOURS[verdict.verdict]), "  ", verdict.summary))
+    for evidence in verdict.evidence:
+        if "positions" in evidence.data:
+            out.print()
+            out.print(_positions(evidence.data))
     if verdict.counterexample is not None:
         out.print()
         out.print(_counterexample(verdict.counterexample))
@@ -97,6 +102,23 @@ def _rungs(verdict: Verdict) -> Table:
             Text(evidence.detail, style="dim" if evidence.result == "skipped" else ""),
         )
     return table
+
+
+def _positions(data: dict[str, Any]) -> RenderableType:
+    """Acceptance along the drafted paths of a file of distributions, a line for each case."""
+    cases: dict[int, list[dict[str, Any]]] = {}
+    for position in data["positions"]:
+        cases.setdefault(position["case"], []).append(position)
+    drafted = len(cases[0]) - 1
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
+    table.add_column("case")
+    for number in range(drafted):
+        table.add_column(f"draft {number + 1}", justify="right")
+    table.add_column("tokens a step", justify="right")
+    for case, positions in cases.items():
+        accepted = (f"{p['acceptance']:.4f}" for p in positions[:drafted])
+        table.add_row(str(case), *accepted, f"{data['tokens_per_step'][case]:.4f}")
+    return Group(Text("Probability that a draft is accepted, by position (exact, rounded)"), table)
 
 
 def _counterexample(found: Counterexample) -> RenderableType:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from losslesscheck.errors import RuleError
 from losslesscheck.machines.vocabulary import Context, Machine, NextToken, Outcome, Token, Vector
 from losslesscheck.tree import Tree
 
@@ -50,14 +51,22 @@ def walk_steps(
 def walk_nodes(m: Machine, rule: Callable[..., Outcome], p: NextToken, tree: Tree) -> Outcome:
     """Verifies a tree of fixed tokens with a rule that decides on all siblings of a node at once.
 
-    ``rule(m, target, siblings, accept, end)``; ``accept`` takes one of ``siblings``.
+    ``rule(m, target, siblings, accept, end)``; ``accept`` takes one of ``siblings``, and leads to
+    the first of them if they are equal.
+
+    Raises:
+        RuleError: if the rule accepts a token that is no sibling.
     """
 
     def visit(context: Context, node: Tree) -> Outcome:
         siblings: list[Any] = [child.token for child in node.children]
 
         def accept(token: Token) -> Outcome:
-            child = next(c for c, t in zip(node.children, siblings, strict=True) if t is token)
+            ranks = [r for r, t in enumerate(siblings) if t is token]
+            ranks = ranks or [r for r, t in enumerate(siblings) if t == token]
+            if not ranks:
+                raise RuleError(f"the rule accepts {token!r}, which is none of the siblings {siblings}")
+            child = node.children[ranks[0]]
             longer = (*context, token)
             return m.call(("visit", longer, child.children), lambda: visit(longer, child))
 

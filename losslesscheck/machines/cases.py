@@ -2,15 +2,18 @@
 
 A *case* fixes, for some of the polynomials d that atoms and indicators are made from, whether d < 0
 (ν = d) or d > 0 (ν = 0). Only atoms and indicators that are left in the differences are split, the
-earliest first, so that a definition contains no later one. Cases without a point are dropped: for atoms
-both inequalities may be taken as strict, since ν is continuous; an indicator is not, so that its own
-inequality (≤ or <) counts, and the case must be *fat*: every point in it a limit of points that satisfy
-its conditions strictly. ``all_distributions`` says why that is enough.
+earliest first, so that a definition contains no later one. Cases without a point are dropped.
+
+An atom is continuous, so that d = 0 belongs to either side and both inequalities may be taken as strict.
+An indicator is not: its inequality counts as it is, < or ≤. A case is *fat* if every point in it is a
+limit of points that satisfy all inequalities of its indicators strictly. In a fat case the differences
+must vanish as rational functions; in any other they must be regular and zero at every single point of
+the case. ``all_distributions`` says why that is enough.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +22,9 @@ from flint import fmpq_mpoly
 from losslesscheck.algebra.field import Rational
 from losslesscheck.machines.domain import Atom, Domain, Indicator, canonical
 from losslesscheck.machines.entailment import Condition, Relation
-from losslesscheck.machines.symbolic import short
+
+MOST_CASES = 20_000
+"""Leaves of a case tree after which the analysis gives up."""
 
 
 class CaseFails(Exception):
@@ -32,39 +37,47 @@ class Case:
 
     Attributes:
         definition: what is split on, before earlier splits are substituted; ``None`` at a leaf.
-        branches: (sign of the definition, what follows); a missing sign has no point.
-        leaf: ``zero``: the differences vanish; ``empty``: no point; empty at an inner node.
+        branches: (sign of the definition, what follows); the case of a missing sign has no point.
     """
 
     definition: fmpq_mpoly | None = None
     branches: list[tuple[int, Case]] = field(default_factory=list)
-    leaf: str = ""
 
 
 @dataclass(slots=True)
 class _Path:
-    """The splits so far: substitutions, the conditions on atoms and those on indicators."""
+    """The splits so far.
 
-    values: list[fmpq_mpoly]  # generator → what stands for it
-    strict: list[Condition]
-    exact: list[Condition]
-    atoms_decide: bool = False  # whether an inequality of an indicator depends on atoms
+    Attributes:
+        values: generator → what stands for it; ``indicators``: the same with atoms left as they are.
+        sides: (d, its sign) of the splits on atoms alone.
+        exact: the inequalities of indicators.
+        atoms_decide: an indicator's inequality is about atoms, too.
+    """
+
+    values: list[fmpq_mpoly]
+    indicators: list[fmpq_mpoly]
+    sides: list[tuple[fmpq_mpoly, int]] = field(default_factory=list)
+    exact: list[Condition] = field(default_factory=list)
+    atoms_decide: bool = False
 
 
 class Cases:
     """Shows that differences vanish, for one rule on one domain.
 
     Args:
-        relied: indicators (generators) that must be split in any case, because a bound rests on them.
-        regular: the rule has no divisor at all, so that fatness does not matter.
+        relied: (indicator's generator, value): a bound on a probability rests on this answer.
     """
 
-    def __init__(self, domain: Domain, relied: set[int], regular: bool) -> None:
-        self.domain, self.relied, self.regular = domain, relied, regular
+    def __init__(self, domain: Domain, relied: Iterable[tuple[int, int]] = ()) -> None:
+        self.domain = domain
+        # Answers with > hold in a neighbourhood anyway; those with ≤ need a fat case.
+        self.relied = {index for index, value in relied if value == 1}
         self.context = domain.field.context
         self.count = 0
-        if len(relied) > 8:
-            raise CaseFails(f"{len(relied)} comparisons bound a probability: too many cases")
+        self._present: set[int] = set()
+        if len(self.relied) > 8:
+            raise CaseFails(f"{len(self.relied)} comparisons bound a probability: too many cases")
 
     def show(self, differences: Sequence[Rational]) -> Case:
         """The case tree by which all differences vanish.
@@ -74,38 +87,30 @@ class Cases:
         """
         reduced = [self.domain.reduced(d) for d in differences]
         left = [d for d in reduced if not d.is_zero()]
-        path = _Path(list(self.context.gens()), [], [])
-        denominators = [d.denominator for d in left if not d.denominator.is_constant()]
-        return self._show([d.numerator for d in left], denominators, path)
+        self._present = set(self.relied)
+        for difference in left:
+            self._present |= {i for i, e in enumerate(difference.numerator.degrees()) if e}
+        gens = list(self.context.gens())
+        return self._show(left, _Path(gens, gens))
 
-    def _show(self, numerators: list[fmpq_mpoly], denominators: list[fmpq_mpoly], path: _Path) -> Case:
-        numerators = [n for n in numerators if not n.is_zero()]
-        if any(d.is_zero() for d in denominators):
-            raise CaseFails(f"a denominator vanishes {self._where(path)}")
-        definition = self._next(numerators, path)
+    def _show(self, differences: list[Rational], path: _Path) -> Case:
+        numerators = [self._at(d.numerator, path.values) for d in differences]
+        left = [n for n in numerators if not n.is_zero()]
+        definition = self._next(left, path)
         if definition is None:
-            return self._leaf(numerators, path)
-        known = definition.compose(*path.values, ctx=self.context)
+            self._leaf(differences, path)
+            return Case()
+        known = self._at(definition, path.values)
         case = Case(definition)
         for sign in self._signs(definition, known):
             below = self._branch(definition, known, sign, path)
-            if self._empty(below):
-                continue
-            values = below.values
-            case.branches.append(
-                (
-                    sign,
-                    self._show(
-                        [self._reduced(n.compose(*values, ctx=self.context)) for n in numerators],
-                        [d.compose(*values, ctx=self.context) for d in denominators],
-                        below,
-                    ),
-                )
-            )
+            if not self._empty(below):
+                case.branches.append((sign, self._show(differences, below)))
         return case
 
-    def _reduced(self, numerator: fmpq_mpoly) -> fmpq_mpoly:
-        return self.domain.reduced(self.domain.field.polynomial(numerator)).numerator
+    def _at(self, polynomial: fmpq_mpoly, values: list[fmpq_mpoly]) -> fmpq_mpoly:
+        composed = polynomial.compose(*values, ctx=self.context)
+        return self.domain.reduced(self.domain.field.polynomial(composed)).numerator
 
     def _next(self, numerators: list[fmpq_mpoly], path: _Path) -> fmpq_mpoly | None:
         """The definition of the earliest atom or indicator that is left."""
@@ -121,7 +126,9 @@ class Cases:
     def _made_from(self, definition: fmpq_mpoly) -> tuple[Atom | None, list[Indicator]]:
         text, _ = canonical(definition)
         atoms = [a for a in self.domain.atoms if canonical(a.definition)[0] == text]
-        indicators = [i for i in self.domain.indicators if canonical(i.core)[0] == text]
+        indicators = [
+            i for i in self.domain.indicators if i.index in self._present and canonical(i.core)[0] == text
+        ]
         return (atoms[0] if atoms else None), indicators
 
     def _signs(self, definition: fmpq_mpoly, known: fmpq_mpoly) -> list[int]:
@@ -130,78 +137,99 @@ class Cases:
         if known.is_constant():
             return [-1 if known.leading_coefficient() < 0 else 1]
         _, indicators = self._made_from(definition)
-        both = len(indicators) == 2
+        both = len(indicators) == 2  # true up to zero from either side: zero is a case of its own
         return [-1, 1, 0] if both else [-1, 1]
 
     def _branch(self, definition: fmpq_mpoly, known: fmpq_mpoly, sign: int, path: _Path) -> _Path:
         atom, indicators = self._made_from(definition)
-        values = list(path.values)
-        strict, exact = list(path.strict), list(path.exact)
+        values, constants = list(path.values), list(path.indicators)
+        sides, exact = list(path.sides), list(path.exact)
         zero, one = self.context.constant(0), self.context.constant(1)
         if atom is not None:
             same = atom.definition == definition
             values[atom.index] = zero if (sign < 0) != same else known if same else -known
-        true_at_zero = set()  # the sides on which an indicator is constant up to d = 0
+        true_at_zero = set()
         for indicator in indicators:
             side = -1 if (indicator.core == definition) != indicator.flipped else 1
             values[indicator.index] = one if sign in (0, side) else zero
+            constants[indicator.index] = values[indicator.index]
             true_at_zero.add(side)
         if not known.is_constant():
+            relation: Relation
             if not indicators:
-                relations: tuple[Relation, Relation] = ("<=", ">=") if self.regular else ("<", ">")
-                strict.append(Condition(known, relations[sign > 0]))
+                sides.append((known, sign))
             elif sign == 0:
                 exact.append(Condition(known, "=="))
-            elif true_at_zero == {sign}:
-                exact.append(Condition(known, "<=" if sign < 0 else ">="))
-            else:  # with indicators true on both sides up to zero, zero is a case of its own
-                exact.append(Condition(known, "<" if sign < 0 else ">"))
-        # later substitutions must see this one
+            else:
+                closed = true_at_zero == {sign}
+                relation = ("<=" if closed else "<") if sign < 0 else (">=" if closed else ">")
+                exact.append(Condition(known, relation))
+        # a definition may contain earlier atoms that are split only now
         values = [v.compose(*values, ctx=self.context) for v in values]
         return _Path(
             values,
-            self._substituted(strict, values),
-            self._substituted(exact, values),
-            path.atoms_decide or (bool(indicators) and self._has_atoms(definition)),
+            constants,
+            [(self._at(d, values), s) for d, s in sides],
+            [Condition(self._at(c.polynomial, values), c.relation) for c in exact],
+            path.atoms_decide or (bool(indicators) and not self.domain.nonlinear.symbols_only(definition)),
         )
 
-    def _has_atoms(self, polynomial: fmpq_mpoly) -> bool:
-        return not self.domain.nonlinear.symbols_only(polynomial)
-
-    def _substituted(self, conditions: list[Condition], values: list[fmpq_mpoly]) -> list[Condition]:
-        return [Condition(c.polynomial.compose(*values, ctx=self.context), c.relation) for c in conditions]
+    def _conditions(self, path: _Path, strict: bool) -> list[Condition]:
+        below, above = ("<", ">") if strict else ("<=", ">=")
+        return [*(Condition(d, below if s < 0 else above) for d, s in path.sides), *path.exact]  # type: ignore[arg-type]
 
     def _empty(self, path: _Path) -> bool:
-        conditions = [*path.strict, *path.exact]
+        conditions = self._conditions(path, strict=self._fat(path))
         return bool(conditions) and self.domain.nonlinear.refuted(conditions, exact=False)
 
-    def _leaf(self, numerators: list[fmpq_mpoly], path: _Path) -> Case:
-        self.count += 1
-        if numerators:
-            if path.exact and self.regular and self._thin_and_zero(numerators, path):
-                return Case(leaf="zero")
-            raise CaseFails(f"the difference is not zero {self._where(path)}")
-        if path.exact and not self.regular:
-            self._need_fat(path)
-        return Case(leaf="zero")
-
-    def _thin_and_zero(self, numerators: list[fmpq_mpoly], path: _Path) -> bool:
-        return all(
-            self.domain.nonlinear.refuted([*path.strict, *path.exact, Condition(n, "!=")]) for n in numerators
-        )
-
-    def _need_fat(self, path: _Path) -> None:
-        """Raises ``CaseFails`` unless the conditions on indicators are strict, or linear and strictly
-        satisfiable: then a segment to a strict solution leads from any point into the interior."""
+    def _fat(self, path: _Path) -> bool:
+        """Whether the case is fat: open, or linear with a strict solution, to which a segment leads
+        from every point of the case."""
         if all(c.relation in ("<", ">") for c in path.exact):
+            return True
+        if path.atoms_decide or any(
+            c.relation == "==" or c.polynomial.total_degree() > 1 for c in path.exact
+        ):
+            return False
+        strict = [Condition(c.polynomial, "<" if "<" in c.relation else ">") for c in path.exact]
+        return self.domain.nonlinear.satisfied(strict)
+
+    def _leaf(self, differences: list[Rational], path: _Path) -> None:
+        self.count += 1
+        if self.count > MOST_CASES:
+            raise CaseFails(f"more than {MOST_CASES} cases")
+        if self._fat(path):
+            for difference in differences:
+                if not self._at(difference.numerator, path.values).is_zero():
+                    raise CaseFails(f"the difference is not zero {self._where(path)}")
+                if self._at(difference.denominator, path.values).is_zero():
+                    raise CaseFails(f"a denominator vanishes {self._where(path)}")
             return
-        if path.atoms_decide or any(c.polynomial.total_degree() > 1 for c in path.exact):
-            raise CaseFails(f"the boundary of a case is not linear: {self._where(path)}")
-        strict = [Condition(c.polynomial, "<" if c.relation in ("<", "<=") else ">") for c in path.exact]
-        if any(c.relation == "==" for c in path.exact) or not self.domain.nonlinear.satisfied(strict):
-            raise CaseFails(f"a case has no interior: {self._where(path)}")
+        one = self.context.constant(1)
+        if any(path.values[index] == one for index in self.relied):
+            raise CaseFails(f"a probability is bounded by a boundary: {self._where(path)}")
+        conditions = self._conditions(path, strict=False)
+        refuted = self.domain.nonlinear.refuted
+        for difference in differences:
+            fixed = self.domain.field.quotient(
+                self._at(difference.numerator, path.indicators),
+                self._at(difference.denominator, path.indicators),
+            )
+            numerator = self._at(fixed.numerator, path.values)
+            denominator = self._at(fixed.denominator, path.values)
+            singular = denominator.is_zero() or (
+                not denominator.is_constant() and not refuted([*conditions, Condition(denominator, "==")])
+            )
+            if singular or not (
+                numerator.is_zero() or refuted([*conditions, Condition(numerator, "!=")])
+            ):
+                raise CaseFails(f"the difference is not shown to be zero {self._where(path)}")
 
     def _where(self, path: _Path) -> str:
         text: Any = self.domain.field.one.text
-        conditions = [f"{text(c.polynomial)} {c.relation} 0" for c in (*path.strict, *path.exact)]
-        return "where " + short(", ".join(conditions)) if conditions else "as a rational function"
+        conditions = ", ".join(
+            f"{text(c.polynomial)} {c.relation} 0" for c in self._conditions(path, strict=True)
+        )
+        if not conditions:
+            return "as a rational function"
+        return "where " + (conditions if len(conditions) < 160 else conditions[:159] + "…")

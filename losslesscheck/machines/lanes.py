@@ -100,6 +100,8 @@ class Lanes:
             else:
                 self._check_outcome(result)
                 emit([here(token) for token in result], self.group.lanes)
+        # The values refer to the machine: without this they would wait for the garbage collector.
+        self.group, self._record, self._indices = Group(0), [], {}
 
     def model(self, source: Source) -> Callable[[tuple[Any, ...]], Vector]:
         """The model as this machine's function of the context."""

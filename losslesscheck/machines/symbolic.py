@@ -50,10 +50,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What is true where a path is alive; ``indicator`` if a comparison decided it, not a weight."""
+    """What is true where a path is alive.
+
+    Attributes:
+        answer: (indicator's generator, its value) if a comparison said so, ``None`` if a weight.
+    """
 
     condition: Condition
-    indicator: int | None = None
+    answer: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ class Symbolic(Replay):
         self.stop_below, self.greedy = stop_below, greedy
         self.states: list[State] = []
         self.discharged: list[tuple[Owed, str]] = []
-        self.relied: set[int] = set()
+        self.relied: set[tuple[int, int]] = set()
         self.paths = 0
         self.field.on_divide = self._on_divide
         self.field.on_compare = self._on_compare
@@ -365,12 +369,12 @@ class Symbolic(Replay):
         polynomial = self.domain.signed_numerator(value)
         if self.domain.sign(polynomial) > 0:
             return
-        for given in ([g for g in self._given if g.indicator is None], self._given):
+        for given in ([g for g in self._given if g.answer is None], self._given):
             conditions = [g.condition for g in given]
             if self.domain.linear.implies(conditions, polynomial) or self.domain.nonlinear.refuted(
                 [*conditions, Condition(polynomial, "<")], exact=False
             ):
-                self.relied |= {g.indicator for g in given if g.indicator is not None}
+                self.relied |= {g.answer for g in given if g.answer is not None}
                 return
         raise NotShown(f"{what} could be negative: {short(value)}")
 
@@ -417,7 +421,7 @@ class Symbolic(Replay):
         domain = self.domain
         polynomial = domain.signed_numerator(difference)
         core = self._core(polynomial)
-        said = [(core, polynomial)]
+        originals = (core, polynomial)
         below_strict, below_is_true = strict, True
         if found := domain.atom_sign(core, strict):
             core, below_strict, below_is_true = found
@@ -427,18 +431,18 @@ class Symbolic(Replay):
         else:
             indicator = domain.indicator(core)
             below = self.field.symbol(indicator.name)
-        index = indicator.index
 
         def given(is_below: bool, answer: bool) -> list[Given]:
+            said = (indicator.index, int(is_below != below_strict))
             if is_below:
-                found = [Given(Condition(-core, ">" if below_strict else ">="), index)]
+                found = [Given(Condition(-core, ">" if below_strict else ">="), said)]
             else:
-                found = [Given(Condition(core, ">=" if below_strict else ">"), index)]
-            for original in said[0]:
+                found = [Given(Condition(core, ">=" if below_strict else ">"), said)]
+            for original in originals:
                 if answer:
-                    found.append(Given(Condition(-original, ">" if strict else ">="), index))
+                    found.append(Given(Condition(-original, ">" if strict else ">="), said))
                 else:
-                    found.append(Given(Condition(original, ">=" if strict else ">"), index))
+                    found.append(Given(Condition(original, ">=" if strict else ">"), said))
             return found
 
         branches = []
