@@ -111,10 +111,16 @@ class Signs:
             if sign < 0:
                 outside, content = -outside, -content
         variable = self._variable(inside)
-        key = inside.numerator if variable is None else self.coordinates.renamed(inside.numerator, variable, PLACE)
+        key = (
+            inside.numerator
+            if variable is None
+            else self.coordinates.renamed(inside.numerator, variable, PLACE)
+        )
         lead = key.leading_coefficient()
         atom = self._atom(self.field.polynomial(key / lead), variable is not None)
-        symbol = self.field.symbol(atom.name) if variable is None else self.coordinates.entry(atom.name, variable)
+        symbol = (
+            self.field.symbol(atom.name) if variable is None else self.coordinates.entry(atom.name, variable)
+        )
         scale = content * lead
         if scale < 0:  # min(−f, 0) = min(f, 0) − f
             symbol = symbol - self.field.polynomial(inside.numerator / lead)

@@ -14,8 +14,9 @@ called. A scene holds formulas in the names ``p[y]``, ``q[x1]`` (entries at toke
     target       the law that the next token should have: token → probability
     paths        choices (outcome and probability each) that begin a path, and what all paths that
                  begin so contribute to the law of the next token
-    obligations  divisor, the mass of reaching it, and the cofactor (numerator, denominator) with
-                 mass = divisor · cofactor, or null where 0 ≤ mass ≤ |divisor|
+    obligations  divisor, the outcomes ``after`` which it is first met, the mass of reaching it for given drawn
+                 ``tokens``, summed over the others, and the cofactor (numerator, denominator) with mass = divisor · cofactor, or null where
+                 0 ≤ mass ≤ |divisor|
 
 What is checked: (1) the contributions add up to the target as rational functions, atoms and sums free: at
 random points modulo a prime. (2) At random distributions, ``interpreter`` finds for every path the
@@ -37,13 +38,15 @@ from fractions import Fraction
 from pathlib import Path as File
 from typing import Any
 
-from losslesscheck.checker.expression import ExpressionError, evaluate, names
+from losslesscheck.checker.expression import ExpressionError, evaluate
 from losslesscheck.checker.interpreter import Path, RuleProblem
 from losslesscheck.checker.polynomials import PRIME, Free, common_factor
 from losslesscheck.checker.samples import Sample, samples
 
 POINTS = 3
 SAMPLES = 10
+
+Place = tuple[tuple[str | bool, ...], int]
 
 
 def check(certificate: dict[str, Any], function: Callable[..., Any]) -> list[str]:
@@ -181,7 +184,6 @@ def _runs(
     function: Callable[..., Any],
     parameters: dict[str, Any],
 ) -> Iterator[str]:
-    met: dict[tuple[Any, ...], list[tuple[Sample, Path, Fraction]]] = {}
     drawn = list(samples(scene, certificate["fixed_tokens"], SAMPLES, random.Random(0)))
     if not drawn:
         yield "no distributions were found that are in this case"
@@ -189,15 +191,70 @@ def _runs(
     runs = [(sample, sample.run(function, parameters)) for sample in drawn]
     for sample, paths in runs:
         yield from _same_law(scene, sample, paths)
-        for path in paths:
-            counts: dict[int, int] = {}
-            for before, value in path.divisors:
-                counts[before] = counts.get(before, 0) + 1
-                outcomes = tuple(outcome for outcome, _ in path.choices[:before])
-                met.setdefault((outcomes, counts[before]), []).append((sample, path, value))
-    yield from _covered(scene, met)
+    met: dict[Place, list[tuple[Sample, Path, Fraction]]] = {}
     for sample, paths in runs:
-        yield from _masses(scene, sample, paths)
+        for path in paths:
+            for place, value in _places(path):
+                met.setdefault(place, []).append((sample, path, value))
+    matched: dict[Place, int] = {}
+    for place, events in met.items():
+        values = {value for _, _, value in events}
+        if values == {1} or (len(values) == 1 and len(events) > 1):
+            continue  # a constant
+        found = (
+            number
+            for number, o in enumerate(scene["obligations"])
+            if any(list(place[0][: len(after)]) == after for after in o["after"])
+            and all(_is(o, sample, path, value) for sample, path, value in events)
+        )
+        number = next(found, None)
+        if number is None:
+            yield f"after {list(place[0])}: a division or comparison is not among the obligations"
+        else:
+            matched[place] = number
+    for sample, paths in runs:
+        yield from _masses(scene["obligations"], matched, sample, paths)
+
+
+def _places(path: Path) -> Iterator[tuple[Place, Fraction]]:
+    """Where on a path something is divided by or compared: the outcomes so far, and a running number."""
+    counts: dict[int, int] = {}
+    for before, value in path.divisors:
+        counts[before] = counts.get(before, 0) + 1
+        yield (tuple(outcome for outcome, _ in path.choices[:before]), counts[before]), value
+
+
+def _is(obligation: dict[str, Any], sample: Sample, path: Path, value: Fraction) -> bool:
+    if not set(obligation["tokens"]) <= set(path.labels):
+        return False
+    return sample.evaluate(obligation["divisor"], path.labels) in (value, -value)
+
+
+def _masses(
+    obligations: list[dict[str, Any]], matched: dict[Place, int], sample: Sample, paths: list[Path]
+) -> Iterator[str]:
+    """Whether the divisors are reached with the masses stated, and never where they are zero."""
+    found: list[dict[tuple[int, ...], Fraction]] = [{} for _ in obligations]
+    counted: set[tuple[int, tuple[int, ...]]] = set()
+    for path in paths:
+        first: set[int] = set()
+        for place, _ in _places(path):
+            number, before = matched.get(place), len(place[0])
+            if number is None or number in first:
+                continue
+            first.add(number)
+            if (number, tuple(path.values[:before])) not in counted:
+                counted.add((number, tuple(path.values[:before])))
+                key = tuple(path.labels[label] for label in obligations[number]["tokens"])
+                found[number][key] = found[number].get(key, Fraction(0)) + path.mass_before(before)
+    for o, masses in zip(obligations, found, strict=True):
+        for key, mass in masses.items():
+            labels = {**sample.fixed, **dict(zip(o["tokens"], key, strict=True))}
+            stated, divisor = sample.evaluate(o["mass"], labels), sample.evaluate(o["divisor"], labels)
+            if stated is not None and stated != mass:
+                yield f"obligation {o['divisor']}: the mass is {mass}, not {o['mass']}"
+            if divisor is not None and (divisor == 0 or (o["cofactor"] is None and mass > abs(divisor))):
+                yield f"obligation {o['divisor']}: it is {divisor} where the mass is {mass}"
 
 
 def _same_law(scene: dict[str, Any], sample: Sample, paths: list[Path]) -> Iterator[str]:
@@ -222,54 +279,3 @@ def _same_law(scene: dict[str, Any], sample: Sample, paths: list[Path]) -> Itera
             stated = sample.evaluate(text, {**sample.fixed, "y": token})
             if stated != value and not (stated is None and value == 0):
                 yield f"path {[c[0] for c in entry['choices']]}: it contributes {value}, not {text}"
-
-
-def _covered(
-    scene: dict[str, Any], met: dict[tuple[Any, ...], list[tuple[Sample, Path, Fraction]]]
-) -> Iterator[str]:
-    """Whether everything that was divided by is constant or in the certificate."""
-    for (outcomes, _), places in met.items():
-        values = {value for _, _, value in places}
-        if len(values) == 1 and len(places) > 1:
-            continue
-        for o in scene["obligations"]:
-            if all(_is(o["divisor"], sample, path, value) for sample, path, value in places):
-                break
-        else:
-            yield f"after {list(outcomes)}: a division or comparison is not among the obligations"
-
-
-def _is(divisor: str, sample: Sample, path: Path, value: Fraction) -> bool:
-    if not sample.has_labels(divisor, path.labels):
-        return False
-    stated = sample.evaluate(divisor, path.labels)
-    return stated is not None and stated in (value, -value)
-
-
-def _masses(scene: dict[str, Any], sample: Sample, paths: list[Path]) -> Iterator[str]:
-    for o in scene["obligations"]:
-        kept = sorted(
-            {n[n.index("[") + 1 : -1] for text in (o["divisor"], o["mass"]) for n in names(text) if "[" in n}
-            - set(sample.fixed)
-        )
-        found: dict[tuple[int, ...], Fraction] = {}
-        prefixes = set()
-        for path in paths:
-            for before, value in path.divisors:
-                if _is(o["divisor"], sample, path, value):
-                    prefix = (before, tuple(path.choices[:before]), tuple(path.labels.items())[: before + 9])
-                    if not all(label in path.labels for label in kept) or prefix in prefixes:
-                        break
-                    prefixes.add(prefix)
-                    key = tuple(path.labels[label] for label in kept)
-                    found[key] = found.get(key, Fraction(0)) + path.mass_before(before)
-                    break
-        for key, mass in found.items():
-            labels = {**sample.fixed, **dict(zip(kept, key, strict=True))}
-            stated, divisor = sample.evaluate(o["mass"], labels), sample.evaluate(o["divisor"], labels)
-            if stated != mass:
-                yield f"obligation {o['divisor']}: the mass is {mass}, not {o['mass']}"
-            if divisor is not None and mass > 0 == divisor:
-                yield f"obligation {o['divisor']}: it is zero with probability {mass}"
-            if o["cofactor"] is None and divisor is not None and mass > abs(divisor):
-                yield f"obligation {o['divisor']}: the mass {mass} is above it"

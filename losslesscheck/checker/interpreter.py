@@ -30,6 +30,7 @@ class Path:
 
     Attributes:
         choices: (outcome, probability) of every choice; the outcome of a draw is the token's label.
+        values: the token drawn, or the truth value, of every choice.
         labels: label → token.
         divisors: (number of choices before, value) of every divisor and every difference that a comparison
             supposes not to be zero.
@@ -38,6 +39,7 @@ class Path:
 
     choices: list[tuple[str | bool, Fraction]]
     labels: dict[str, int]
+    values: list[int] = field(default_factory=list)
     divisors: list[tuple[int, Fraction]] = field(default_factory=list)
     law: list[Fraction] = field(default_factory=list)
 
@@ -213,6 +215,7 @@ class Interpreter:
         value, label, probability = self._script[self._position]
         self._position += 1
         self._path.choices.append((label, probability))
+        self._path.values.append(value)
         if isinstance(label, str):
             self._path.labels[label] = value
         return value

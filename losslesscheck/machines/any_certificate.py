@@ -21,10 +21,15 @@ MOST_TERMS = 8
 
 @dataclass(frozen=True)
 class Obligation:
-    """A divisor that is zero only where its mass is: mass = divisor · cofactor, or 0 ≤ mass ≤ |divisor|."""
+    """A divisor that is zero only where its mass is: mass = divisor · cofactor, or 0 ≤ mass ≤ |divisor|.
+
+    The mass is for given values of the drawn ``tokens``, summed over all others.
+    """
 
     divisor: Rational
     mass: Rational
+    tokens: tuple[str, ...]
+    after: tuple[Signature, ...]
     cofactor: Rational | None
 
     def __str__(self) -> str:
@@ -103,6 +108,8 @@ def _scene(done: Settled) -> dict[str, Any]:
             {
                 "divisor": str(o.divisor),
                 "mass": str(o.mass),
+                "tokens": list(o.tokens),
+                "after": [list(signature) for signature in o.after],
                 "cofactor": o.cofactor
                 and [o.cofactor.text(o.cofactor.numerator), o.cofactor.text(o.cofactor.denominator)],
             }

@@ -73,7 +73,10 @@ class Number:
         return self._compare(other, lambda a, b: self.m.less(b, a, strict=False))
 
     def __eq__(self, other: object) -> Any:
-        return self._compare(other, self.m.equal)
+        equal = self._compare(other, self.m.equal)
+        if equal is NotImplemented and other is not None:
+            raise Undecided(f"the rule compares {self} with {other!r}, which is no number")
+        return equal
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -14,12 +14,8 @@ the probability of getting to it is zero.
 
 from __future__ import annotations
 
-import builtins
-import dis
-import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import CodeType, FunctionType
 from typing import Any
 
 from losslesscheck.algebra.coordinates import PLACE
@@ -27,6 +23,7 @@ from losslesscheck.algebra.field import FieldFull
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.machines.any_certificate import Obligation, Settled, certificate, facts
 from losslesscheck.machines.any_values import Token, Tried, Vector
+from losslesscheck.machines.blind import require_blind
 from losslesscheck.machines.decisions import Entries, Node, Reached, law, obligations
 from losslesscheck.machines.generic import Case, Generic, tried
 from losslesscheck.proof import Proof
@@ -96,7 +93,7 @@ def _scenes(rule: Rule, siblings: int) -> Iterator[Scene]:
             raise Undecided("a greedy rule that is written as a step has no step identity")
         yield _step(rule, None)
         if rule.takes_tried:
-            _require_blind(rule.function)
+            require_blind(rule.function)
             # Two pieces of history besides one: a rule that told them apart would be seen to.
             yield _step(rule, 1)
             yield _step(rule, 2)
@@ -204,46 +201,6 @@ def _require_state(rule: Rule, state: dict[str, Any]) -> None:
             raise Undecided("the rule hands on as tried what is no tuple of tokens")
 
 
-def _require_blind(function: Callable[..., Any]) -> None:
-    """Raises ``Undecided`` if the text could count the tokens tried before, or go through them."""
-    default = inspect.signature(function).parameters["tried"].default
-    if default != ():
-        raise Undecided(f"tried: the default is {default!r}, not ()")
-    seen: set[CodeType] = set()
-
-    def visit(code: CodeType, names: dict[str, Any]) -> None:
-        if code in seen:
-            return
-        seen.add(code)
-        for instruction in dis.get_instructions(code):
-            if instruction.opname in ("GET_ITER", "LOAD_NAME", "LOAD_DEREF"):
-                what = "loops" if instruction.opname == "GET_ITER" else f"uses {instruction.argval}"
-                raise Undecided(f"the rule {what}, so that it may count the tokens tried before")
-            if instruction.opname in ("LOAD_ATTR", "LOAD_METHOD") and instruction.argval in (
-                "__len__",
-                "count",
-                "index",
-            ):
-                raise Undecided("the rule may count the tokens tried before")
-            if instruction.opname == "LOAD_GLOBAL":
-                _require_known(instruction.argval, names, visit)
-        for constant in code.co_consts:
-            if isinstance(constant, CodeType):
-                visit(constant, names)
-
-    if not isinstance(function, FunctionType):
-        raise Undecided("the rule is no plain function")
-    visit(function.__code__, function.__globals__)
-
-
-def _require_known(name: str, names: dict[str, Any], visit: Callable[[CodeType, dict[str, Any]], None]) -> None:
-    value = names.get(name, getattr(builtins, name, None))
-    if isinstance(value, FunctionType):
-        visit(value.__code__, value.__globals__)
-    elif value not in (tuple, None) and not isinstance(value, (int, str)):
-        raise Undecided(f"the rule uses {name}, so that it may count the tokens tried before")
-
-
 def _settle(
     rule: Rule, scene: Scene, largest: dict[str, str] | None = None, fixed: tuple[str, ...] | None = None
 ) -> Iterator[Settled]:
@@ -291,15 +248,14 @@ def _require_identity(root: Node, target: Entries, m: Generic) -> None:
 def _met(reached: Reached, m: Generic) -> Obligation:
     """Checks that the mass of reaching a divisor is zero wherever the divisor is."""
     divisor, mass = reached.divisor, reached.mass
+    known = (divisor, mass, tuple(sorted(reached.kept)), reached.after)
     cofactor = mass * divisor.inverse()
     if cofactor.denominator.gcd(divisor.numerator).is_constant():
-        return Obligation(divisor, mass, cofactor)
+        return Obligation(*known, cofactor)
     size = divisor if m.signs.nonnegative(divisor) else -divisor
     if m.signs.nonnegative(size) and m.signs.nonnegative(size - mass):
-        return Obligation(divisor, mass, None)
-    exhausted = any(
-        "without" in m.definitions.get(name, {}) for name in m.summed_vectors(divisor)
-    )
+        return Obligation(*known, None)
+    exhausted = any("without" in m.definitions.get(name, {}) for name in m.summed_vectors(divisor))
     raise Undecided(
         f"{'the draft may be exhausted: ' if exhausted else ''}it divides by {_short(divisor)}, and gets there "
         f"with probability {_short(mass)}, which need not be zero where the divisor is{_legend(m)}"

@@ -128,45 +128,54 @@ def excluding(f: Rational, token: str, others: tuple[str, ...], c: Coordinates) 
 class Reached:
     """A divisor, and the probability of getting to where it is divided by.
 
-    ``mass`` is for each value of the drawn tokens in ``kept``, summed over all others.
+    ``mass`` is for each value of the drawn tokens in ``kept``, summed over all others, and over the paths on
+    which it is first met; ``after`` says where on these that is.
     """
 
     divisor: Rational
     mass: Rational
     kept: frozenset[str]
+    after: tuple[Signature, ...]
+
+
+@dataclass(frozen=True)
+class _Met:
+    """A place where a divisor is first met, reached with a probability after drawing tokens."""
+
+    weight: Rational
+    drawn: tuple[str, ...]
+    after: Signature
 
 
 def obligations(root: Node, fixed: tuple[str, ...], c: Coordinates) -> list[Reached]:
     """Every divisor of the rule with the probability of reaching it."""
-    found: dict[str, tuple[Rational, list[tuple[Rational, tuple[str, ...]]]]] = {}
+    found: dict[str, tuple[Rational, list[_Met]]] = {}
 
-    def visit(node: Node, mass: Rational, drawn: tuple[str, ...], met: frozenset[str]) -> None:
+    def visit(node: Node, weight: Rational, drawn: tuple[str, ...], after: Signature, met: set[str]) -> None:
         for divisor in node.divisors:
             if (key := str(divisor)) not in met:
-                met |= {key}
-                found.setdefault(key, (divisor, []))[1].append((mass, drawn))
-        for outcome, weight, below in node.edges:
+                met = met | {key}
+                found.setdefault(key, (divisor, []))[1].append(_Met(weight, drawn, after))
+        for outcome, probability, below in node.edges:
             longer = (*drawn, str(outcome)) if outcome == node.generic else drawn
-            visit(below, mass * weight, longer, met)
+            visit(below, weight * probability, longer, (*after, outcome), met)
 
-    visit(root, c.field.one, (), frozenset())
+    visit(root, c.field.one, (), (), set())
     return [_reached(divisor, places, fixed, c) for divisor, places in found.values()]
 
 
-def _reached(
-    divisor: Rational, places: list[tuple[Rational, tuple[str, ...]]], fixed: tuple[str, ...], c: Coordinates
-) -> Reached:
-    drawn = {t for _, tokens in places for t in tokens}
+def _reached(divisor: Rational, places: list[_Met], fixed: tuple[str, ...], c: Coordinates) -> Reached:
+    drawn = {t for place in places for t in place.drawn}
     kept = frozenset(c.all_tokens(divisor) & drawn)
     while True:
         mass = c.field.zero
         try:
-            for weight, tokens in places:
-                mass = mass + _summed(weight, tokens, kept, fixed, c)
+            for place in places:
+                mass = mass + _summed(place.weight, place.drawn, kept, fixed, c)
         except _Stuck as stuck:
             kept |= {stuck.token}
         else:
-            return Reached(divisor, mass, kept)
+            return Reached(divisor, mass, kept, tuple(place.after for place in places))
 
 
 class _Stuck(Exception):

@@ -19,7 +19,7 @@ Signs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ from flint import fmpq_mpoly
 from losslesscheck.algebra.field import Field, Rational, divide
 from losslesscheck.machines.entailment import Condition, Linear, Nonlinear
 
-SAMPLES = 24
+SAMPLES = 64
 """Points at which a polynomial is tried before anything is proved about its sign."""
 
 FACTORED = 60
@@ -101,7 +101,7 @@ class Domain:
         self._facts = 0
         self._random = np.random.default_rng(20240229)
         self._points = np.zeros((SAMPLES, capacity))
-        self._points.setflags(write=True)
+        self._samples: dict[str, Any] = {}
         self._factors: dict[str, list[tuple[fmpq_mpoly, int]]] = {}
 
     def distribution(self, model: str, context: tuple[int, ...]) -> SymbolVector:
@@ -181,7 +181,7 @@ class Domain:
                     product *= self.sign(factor)
             if product:
                 return product
-        if self.linear.implies([], signed) or self._minimum_bound(signed):
+        if self.implies([], signed) or self._minimum_bound(signed):
             return likely
         if self.nonlinear.symbols_only(polynomial) and self.nonlinear.refuted([Condition(signed, "<")]):
             return likely
@@ -189,16 +189,37 @@ class Domain:
 
     def _sampled_sign(self, polynomial: fmpq_mpoly) -> int:
         """The sign that the polynomial has at some true points, 0 if it has both."""
-        exponents = np.array(polynomial.monoms(), dtype=np.int64)
-        coefficients = np.array([float(int(c.p)) / float(int(c.q)) for c in polynomial.coeffs()])
-        used = np.flatnonzero(exponents.any(axis=0))
-        terms = np.ones((SAMPLES, len(coefficients)))
-        for column in used:
-            terms *= self._points[:, column, None] ** exponents[None, :, column]
-        terms *= coefficients
-        values, tolerance = terms.sum(axis=1), 1e-9 * np.abs(terms).sum(axis=1)
-        some_below, some_above = (values < -tolerance).any(), (values > tolerance).any()
+        signs = self._sampled(polynomial)
+        some_below, some_above = (signs < 0).any(), (signs > 0).any()
         return 0 if some_below and some_above else -1 if some_below else 1
+
+    def _sampled(self, polynomial: fmpq_mpoly) -> Any:
+        """The polynomial's sign at every sampled point, 0 where it is too close to zero."""
+        text = str(polynomial)
+        if text not in self._samples:
+            terms = self._terms(polynomial)
+            values, tolerance = terms.sum(axis=1), 1e-9 * np.abs(terms).sum(axis=1)
+            self._samples[text] = np.where(np.abs(values) <= tolerance, 0, np.sign(values))
+        return self._samples[text]
+
+    def _terms(self, polynomial: fmpq_mpoly) -> Any:
+        """Every term's value at every sampled point, shape [SAMPLES, terms]."""
+        exponents = np.array(polynomial.monoms(), dtype=np.int64).reshape(len(polynomial), -1)
+        coefficients = np.array([float(int(c.p)) / float(int(c.q)) for c in polynomial.coeffs()])
+        terms = np.ones((SAMPLES, len(coefficients)))
+        for column in np.flatnonzero(exponents.any(axis=0)):
+            terms *= self._points[:, column, None] ** exponents[None, :, column]
+        return terms * coefficients
+
+    def implies(
+        self, conditions: Sequence[Condition], polynomial: fmpq_mpoly, strict: bool = False
+    ) -> bool:
+        """Whether polynomial ≥ 0 (``strict``: > 0) follows linearly from facts and conditions."""
+        contradicted = self._sampled(polynomial) < 0
+        for condition in conditions:
+            signs = self._sampled(condition.polynomial)
+            contradicted = contradicted & (signs > 0 if condition.relation in (">", ">=") else signs < 0)
+        return not contradicted.any() and self.linear.implies(conditions, polynomial, strict)
 
     def _minimum_bound(self, polynomial: fmpq_mpoly) -> bool:
         """Whether P + c·ν ≥ 0, c ≥ 0 and ν the last atom in it, because it is at ν = d and at ν = 0.
@@ -291,21 +312,11 @@ class Domain:
         atom = Atom(name, self.field.index(name), definition)
         self.signs[atom.index] = -1
         self._known[str(symbol)] = -1
-        self._points[:, atom.index] = np.minimum(self._values(definition), 0)
+        self._points[:, atom.index] = np.minimum(self._terms(definition).sum(axis=1), 0)
         self.atoms.append(atom)
         self._atom_of[text] = atom
         self.know(definition - symbol)
         return atom
-
-    def _values(self, polynomial: fmpq_mpoly) -> Any:
-        total = np.zeros(SAMPLES)
-        for exponents, c in zip(polynomial.monoms(), polynomial.coeffs(), strict=True):
-            term = np.full(SAMPLES, float(int(c.p)) / float(int(c.q)))
-            for index, exponent in enumerate(exponents):
-                if exponent:
-                    term = term * self._points[:, index] ** int(exponent)
-            total += term
-        return total
 
     def minimum(self, a: Rational, b: Rational) -> Rational:
         """min(a, b), known to be non-negative if a and b are."""

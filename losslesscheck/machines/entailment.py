@@ -33,6 +33,7 @@ class Linear:
         self._solver = z3.SolverFor("QF_LRA")
         self._solver.set("timeout", 2000)
         self._variables: dict[tuple[int, ...], Any] = {}
+        self._expressions: dict[str, Any] = {}
         self._waiting: list[tuple[fmpq_mpoly, bool]] = []
 
     def add(self, polynomial: fmpq_mpoly, strict: bool = False) -> None:
@@ -41,7 +42,7 @@ class Linear:
 
     def implies(self, conditions: Iterable[Condition], polynomial: fmpq_mpoly, strict: bool = False) -> bool:
         """Whether facts and conditions imply polynomial ≥ 0 (``strict``: > 0)."""
-        conditions = list(conditions)
+        conditions = list({(str(c.polynomial), c.relation): c for c in conditions}.values())
         if not strict and self.all_terms_nonnegative(polynomial):
             return True
         if strict and self._obviously_positive(conditions, polynomial):
@@ -83,9 +84,15 @@ class Linear:
         return sign
 
     def _linear(self, polynomial: fmpq_mpoly) -> Any:
+        text = str(polynomial)
+        if text not in self._expressions:
+            self._expressions[text] = self._expression(polynomial)
+        return self._expressions[text]
+
+    def _expression(self, polynomial: fmpq_mpoly) -> Any:
         terms = []
         for exponents, coefficient in zip(polynomial.monoms(), polynomial.coeffs(), strict=True):
-            constant = z3.Q(int(coefficient.p), int(coefficient.q))
+            constant = z3.RealVal(str(coefficient))
             if not any(exponents):
                 terms.append(constant)
                 continue
@@ -161,7 +168,7 @@ def to_z3(polynomial: fmpq_mpoly, variables: dict[int, Any]) -> Any:
     """The polynomial as a z3 term; variables are made as generators occur."""
     terms = []
     for exponents, coefficient in zip(polynomial.monoms(), polynomial.coeffs(), strict=True):
-        term = z3.Q(int(coefficient.p), int(coefficient.q))
+        term = z3.RealVal(str(coefficient))
         for index, exponent in enumerate(exponents):
             for _ in range(int(exponent)):
                 if index not in variables:

@@ -75,7 +75,9 @@ class Generic:
         models: the vectors that are distributions of the target or the draft.
     """
 
-    def __init__(self, capacity: int, fixed: Sequence[str] = (), largest: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, capacity: int, fixed: Sequence[str] = (), largest: dict[str, str] | None = None
+    ) -> None:
         self.coordinates = Coordinates(capacity)
         self.field: Field = self.coordinates.field
         self.signs = Signs(self.coordinates)
@@ -124,8 +126,8 @@ class Generic:
         return TokenCoin(self)
 
     def min(self, a: Any, b: Any) -> Any:
-        if isinstance(a, Vector):
-            return a._with(b, self.signs.minimum)
+        if isinstance(a, Vector) and isinstance(b, Vector):
+            return Vector(self, a.entries.combine(b.entries, self.coordinates, self.signs.minimum))
         return Number(self, self.signs.minimum(self._number(a), self._number(b)))
 
     def relu(self, a: Any) -> Any:
@@ -209,7 +211,8 @@ class Generic:
         if any(is_drawn(t) for t in self.depends(vector)):
             raise Undecided("the rule asks where a vector is largest that depends on a drawn token")
         key = vector.key()
-        if not all(name in self.models for name in self.coordinates.vectors(vector.entries.smooth)):
+        models = self.coordinates.vectors(vector.entries.smooth) <= self.models
+        if vector.entries.at or not models:
             raise Undecided(f"the rule asks where {key} is largest, which is no distribution of a model")
         if key not in self.largest:
             raise Case(key)
@@ -250,7 +253,8 @@ class Generic:
 
     def _owe(self, divisor: Rational) -> None:
         if not self._replaying:
-            self._node.divisors.append(divisor)
+            lead = divisor.numerator.leading_coefficient()
+            self._node.divisors.append(-divisor if lead < 0 else divisor)
 
     # Vectors
 
@@ -337,9 +341,7 @@ class Generic:
         self._position += 1
         return self._script[self._position - 1][1]
 
-    def _choice(
-        self, options: list[tuple[str | bool, Any, Rational]], generic: str | None = None
-    ) -> _Choice:
+    def _choice(self, options: list[tuple[str | bool, Any, Rational]], generic: str | None = None) -> _Choice:
         return _Choice([option for option in options if not option[2].is_zero()], generic)
 
     def decide(self, program: Callable[[], Entries]) -> Node:
@@ -364,7 +366,9 @@ class Generic:
             node.leaf = program()
         except _Choice as choice:
             options, node.generic = choice.options, choice.generic
-        except (LosslesscheckError, FieldFull, RecursionError, MemoryError):
+        except RecursionError:
+            raise Undecided("the rule recurses too deeply") from None
+        except (LosslesscheckError, FieldFull, MemoryError):
             raise
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise Undecided(f"the rule does what this reading cannot follow: {error}") from error

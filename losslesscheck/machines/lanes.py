@@ -1,24 +1,21 @@
 """The sampling reading: a rule's own text, run for many lanes at once.
 
-Tokens and numbers are arrays with one entry a lane. Only a decision (a flip, a comparison) on which
-lanes differ splits them: the run goes on with the lanes that decided yes, and is repeated later for
-the others. A repetition computes nothing anew, since every value is read from the record of the run
-until the decision is reached; the cost of a rule is that of its primitives plus a few microseconds
-for every path of decisions.
+Tokens and numbers are arrays with one entry a lane; vectors are distinct rows, of which each lane has
+one. How decisions split the lanes is in ``paths``.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined
+from losslesscheck.errors import RuleError
 from losslesscheck.machines import rows as operations
-from losslesscheck.machines.lane_values import Coin, Group, Lane, Number, Token, Vector, here
+from losslesscheck.machines.lane_values import Coin, Lane, Number, Token, Vector, here
+from losslesscheck.machines.paths import Paths
 from losslesscheck.machines.rows import Rows
 from losslesscheck.machines.vocabulary import Outcome
 from losslesscheck.model import Model
@@ -26,14 +23,8 @@ from losslesscheck.model import Model
 CELLS = 2**21
 """Entries of one matrix of per-lane vectors; where more lanes differ, they are run in smaller groups."""
 
-PRIMITIVES = 20_000
-"""How often a rule may ask the machine on one path before it is taken to run for ever."""
-
 TOLERANCE = 1e-9
 """How far a flip may lie outside [0, 1] by rounding."""
-
-Emit = Callable[[list[Any], int], None]
-"""Receives an outcome: for every place a token or an array of tokens, and the number of lanes."""
 
 COMBINATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
@@ -51,57 +42,26 @@ class Source:
         self.rows = Rows(np.ascontiguousarray(model.floats), lasting=True)
 
 
-class Lanes:
+class Lanes(Paths):
     """The machine for a vocabulary of ``vocabulary`` tokens; its numbers are float64.
 
     Args:
         rng: the only source of randomness. Coins have a resolution of 2⁻⁵³.
         deadline: value of ``time.monotonic`` after which ``BudgetExceeded`` is raised.
-
-    Attributes:
-        undefined: how many lanes have reached an undefined value.
     """
 
     zero = 0.0
     one = 1.0
 
     def __init__(self, vocabulary: int, rng: np.random.Generator, deadline: float | None = None) -> None:
-        self.vocabulary = vocabulary
+        super().__init__(vocabulary, deadline)
         self.rng = rng
-        self.undefined = 0
-        self.group = Group(0)
-        self._deadline = deadline
-        self._record: list[tuple[str, Any]] = []
-        self._position = 0
-        self._waiting: list[tuple[Group, list[tuple[str, Any]]]] = []
         self._indices: dict[tuple[Any, ...], list[Lane]] = {}
         self._ones = Rows(np.ones((1, vocabulary)), lasting=True)
 
-    def run(self, program: Callable[[], Outcome], lanes: int, emit: Emit) -> None:
-        """Runs ``program`` in ``lanes`` lanes and hands every outcome to ``emit``.
-
-        Raises:
-            RuleError: if the rule raises, does what no rule may do, or does not end.
-            BudgetExceeded: at the deadline.
-        """
-        self._waiting = [(Group(lanes), [])]
-        while self._waiting:
-            self.group, self._record = self._waiting.pop()
-            self._position = 0
-            self._indices = {}
-            try:
-                result = program()
-            except (Undefined, ZeroDivisionError):
-                self.undefined += self.group.lanes
-            except (LosslesscheckError, RecursionError, MemoryError):
-                raise
-            except Exception as error:
-                raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
-            else:
-                self._check_outcome(result)
-                emit([here(token) for token in result], self.group.lanes)
-        # The values refer to the machine: without this they would wait for the garbage collector.
-        self.group, self._record, self._indices = Group(0), [], {}
+    def forget(self) -> None:
+        super().forget()
+        self._indices = {}
 
     def model(self, source: Source) -> Callable[[tuple[Any, ...]], Vector]:
         """The model as this machine's function of the context."""
@@ -175,7 +135,7 @@ class Lanes:
             if empty.any():
                 reached = empty if vector.index is None else empty.take(vector.index.here())
                 if otherwise is None:
-                    self._lose(reached)
+                    self.lose(reached)
                 elif vector.index is None:
                     return otherwise
                 elif reached.any():
@@ -220,27 +180,6 @@ class Lanes:
     def call(self, state: tuple[Any, ...], continuation: Callable[[], Outcome]) -> Outcome:
         return continuation()
 
-    # What the values above are made with.
-
-    def once(self, name: str, compute: Callable[[], Any]) -> Any:
-        """``compute()``, or what it gave when the run was recorded."""
-        if self._position == len(self._record):
-            self._check_budget()
-            self._record.append((name, compute()))
-        recorded, value = self._record[self._position]
-        if recorded != name:
-            raise RuleError(f"the rule does not repeat itself: {name} where it asked for {recorded} before")
-        self._position += 1
-        return value
-
-    def decide(self, name: str, condition: Callable[[], Any]) -> bool:
-        """The truth value of ``condition()``; where lanes differ they are split."""
-        if self._position == len(self._record):
-            self._check_budget()
-            self._record.append((name, self._split(name, condition())))
-        decision: bool = self.once(name, bool)
-        return decision
-
     def entry(self, vector: Vector, token: Any) -> Any:
         """The value of ``vector`` at ``token``."""
         matrix, index = vector.rows.matrix, vector.index
@@ -262,7 +201,7 @@ class Lanes:
         """The quotient of numbers; lanes that divide by zero become undefined."""
 
         def quotient() -> Number:
-            self._lose(np.equal(here(divisor), 0))
+            self.lose(np.equal(here(divisor), 0))
             return Number(self, here(dividend) / here(divisor))
 
         return self.once("divide", quotient)
@@ -281,45 +220,11 @@ class Lanes:
         """``vector`` divided by a number; lanes that divide by zero become undefined."""
 
         def quotient() -> Vector:
-            self._lose(np.equal(here(divisor), 0))
+            self.lose(np.equal(here(divisor), 0))
             return self._scaled(np.divide, vector, divisor)
 
         result: Vector = self.once("shrink", quotient)
         return result
-
-    def _check_budget(self) -> None:
-        if len(self._record) >= PRIMITIVES:
-            raise RuleError(f"the rule asked the machine {PRIMITIVES} times and did not return")
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise BudgetExceeded("Monte Carlo: the time budget is used up")
-
-    def _split(self, name: str, mask: Any) -> bool:
-        if np.ndim(mask) == 0:
-            return bool(mask)
-        count = int(np.count_nonzero(mask))
-        if count in (0, len(mask)):
-            return count > 0
-        others = Group(len(mask) - count, self.group, np.flatnonzero(~mask))
-        self._waiting.append((others, [*self._record, (name, False)]))
-        self.group = Group(count, self.group, np.flatnonzero(mask))
-        return True
-
-    def _halve(self) -> None:
-        """Puts half of the lanes off; nothing of the value at hand may have been computed yet."""
-        places = np.arange(self.group.lanes)
-        first, second = np.array_split(places, 2)
-        self._waiting.append((Group(len(second), self.group, second), [*self._record]))
-        self.group = Group(len(first), self.group, first)
-
-    def _lose(self, mask: Any) -> None:
-        """Counts the lanes in ``mask`` as undefined and goes on with the others."""
-        lost = int(np.count_nonzero(mask))
-        if lost == 0:
-            return
-        if lost == np.size(mask):
-            raise Undefined("a divisor or a normaliser is zero")
-        self.undefined += lost
-        self.group = Group(len(mask) - lost, self.group, np.flatnonzero(~mask))
 
     def _select(self, source: Source, context: tuple[Any, ...]) -> Vector:
         tokens = [here(token) for token in context]
@@ -395,16 +300,7 @@ class Lanes:
             pairs, number = _distinct(code, vector.rows.count * count)
             if len(pairs) * self.vocabulary <= CELLS or self.group.lanes == 1:
                 return pairs // count, pairs % count, Lane(self, number)
-            self._halve()
-
-    def _check_outcome(self, result: Any) -> None:
-        if not isinstance(result, tuple) or not result:
-            raise RuleError(f"the rule returned {result!r}, not a non-empty tuple of tokens")
-        for place, token in enumerate(result):
-            if isinstance(token, Token):
-                continue
-            if not isinstance(token, int) or isinstance(token, bool) or not 0 <= token < self.vocabulary:
-                raise RuleError(f"the rule returned a tuple whose entry {place} is no token: {token!r}")
+            self.halve()
 
 
 def _key(context: tuple[Any, ...]) -> tuple[Any, ...]:

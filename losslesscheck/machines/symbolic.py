@@ -19,8 +19,8 @@ from typing import Any
 
 from flint import fmpq_mpoly
 
-from losslesscheck.algebra.field import Rational, divide
-from losslesscheck.errors import LosslesscheckError, Undecided, Undefined
+from losslesscheck.algebra.field import FieldFull, Rational, divide
+from losslesscheck.errors import LosslesscheckError, RuleError, Undecided, Undefined
 from losslesscheck.law import UNDEFINED, rows
 from losslesscheck.machines.coin import Coin
 from losslesscheck.machines.domain import Domain, SymbolVector
@@ -210,6 +210,14 @@ class Symbolic(Replay):
     def _number(self, value: Any) -> Rational:
         return value if isinstance(value, Rational) else self.field.constant(value)
 
+    def run(self, program: Callable[[], Outcome]) -> Any:
+        try:
+            return super().run(program)
+        except RuleError as error:
+            if isinstance(error.__cause__, FieldFull):
+                raise error.__cause__ from None
+            raise
+
     # The fold
 
     def law(self, program: Callable[[], Outcome]) -> dict[tuple[Any, ...], Rational]:
@@ -341,12 +349,12 @@ class Symbolic(Replay):
         positive = {str(g.condition.polynomial) for g in owed.given if g.condition.relation == ">"}
         conditions = [g.condition for g in owed.given]
         if owed.divisor.is_zero():
-            return "contradiction" if self.domain.linear.implies(conditions, owed.divisor, True) else ""
+            return "contradiction" if self.domain.implies(conditions, owed.divisor, True) else ""
         factors = self.domain.factors(owed.divisor)
         if all(str(f) in positive or str(-f) in positive for f, _ in factors):
             return "factor of the mass"
         for signed in (owed.divisor, -owed.divisor):
-            if self.domain.linear.implies(conditions, signed, strict=True):
+            if self.domain.implies(conditions, signed, strict=True):
                 return "bound on the mass"
         return ""
 
@@ -369,9 +377,18 @@ class Symbolic(Replay):
         polynomial = self.domain.signed_numerator(value)
         if self.domain.sign(polynomial) > 0:
             return
-        for given in ([g for g in self._given if g.answer is None], self._given):
+        weights = [g for g in self._given if g.answer is None]
+        # A comparison that allows equality bounds nothing near a point where atoms make it equal.
+        answers = [
+            g
+            for g in self._given
+            if g.answer is None
+            or g.condition.relation == ">"
+            or self.domain.nonlinear.symbols_only(g.condition.polynomial)
+        ]
+        for given in (weights, answers):
             conditions = [g.condition for g in given]
-            if self.domain.linear.implies(conditions, polynomial) or self.domain.nonlinear.refuted(
+            if self.domain.implies(conditions, polynomial) or self.domain.nonlinear.refuted(
                 [*conditions, Condition(polynomial, "<")], exact=False
             ):
                 self.relied |= {g.answer for g in given if g.answer is not None}
@@ -405,7 +422,7 @@ class Symbolic(Replay):
         polynomial = self.domain.signed_numerator(difference)
         sign = self.domain.sign(polynomial)
         conditions = [g.condition for g in self._given]
-        implies = self.domain.linear.implies
+        implies = self.domain.implies
         if sign > 0 and strict:
             return False
         if sign < 0 and not strict:
@@ -458,7 +475,7 @@ class Symbolic(Replay):
         for factor, exponent in self.domain.factors(polynomial):
             known = self.domain.sign(factor)
             signed = factor if known >= 0 else -factor
-            if known and self.domain.linear.implies(conditions, signed, strict=True):
+            if known and self.domain.implies(conditions, signed, strict=True):
                 for _ in range(exponent):
                     core = divide(core, signed)
         return core

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +14,8 @@ from losslesscheck.law import UNDEFINED
 from losslesscheck.machines import lanes, tally
 from losslesscheck.machines.exact import exact_law
 from losslesscheck.machines.lanes import Lanes
-from losslesscheck.machines.monte_carlo import monte_carlo, sample
+from losslesscheck.machines.monte_carlo import monte_carlo
+from losslesscheck.machines.sampling import sample
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule, rule
 from losslesscheck.rules.block_verification import block_verification
@@ -311,7 +313,7 @@ def test_draws_are_inverse_transform() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_seed_settles_everything_but_the_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslesscheck.machines.monte_carlo.SHARD", 3000)
+    monkeypatch.setattr("losslesscheck.machines.sampling.SHARD", 3000)
     target, draft, tree = table(3, 2, 1), table(3, 2, 2), Tree.regular((2, 1))
 
     def law(seed: int, threads: int) -> dict[tuple[Any, ...], int]:
@@ -397,6 +399,41 @@ def test_broken_rules_are_refuted(text: Rule) -> None:
     assert result.log_e > np.log(1e9)
     assert result.worst is not None
     assert result.worst.tv > result.detectable_tv / 2
+
+
+def test_the_detectable_bias_is_what_the_whole_test_detects() -> None:
+    unchecked = Rule("unchecked", lambda m, p, q, tree: (m.draw(q(())),), "whole")
+    rng = np.random.default_rng(3)
+    row = rng.random(40)
+    row /= row.sum()
+    target, tree = Model.constant(row), Tree.chain(1)
+    claimed = monte_carlo(unchecked, target, None, tree, 20_000, rng).detectable_tv
+
+    def found(tv: float) -> int:
+        hits = 0
+        for _ in range(25):
+            order = rng.permutation(40)
+            gains = np.isin(np.arange(40), order[np.cumsum(row[order]) <= 0.5])
+            share = row[gains].sum()
+            draft = Model.constant(np.where(gains, row * (1 + tv / share), row * (1 - tv / (1 - share))))
+            hits += not monte_carlo(unchecked, target, draft, tree, 20_000, rng).holds
+        return hits
+
+    assert found(claimed) >= 19  # 22.5 expected at least; below 19 with probability 1 %
+    assert found(claimed / 2) == 0
+
+
+def test_a_run_leaves_no_values_behind() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        machine = Lanes(3, np.random.default_rng(0))
+        p = machine.model(lanes.Source(table(3, 2, 1)))
+        tree = Tree.regular((2, 1))
+        machine.run(lambda: multi_step.run(machine, p, p, tree), 1000, lambda outcome, lanes: None)
+        assert not [value for value in gc.get_objects() if isinstance(value, lanes.Lane)]
+    finally:
+        gc.enable()
 
 
 def test_a_greedy_rule_is_judged_against_the_argmax() -> None:

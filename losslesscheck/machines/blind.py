@@ -1,0 +1,70 @@
+"""Whether a step rule is blind to how many tokens were tried before it.
+
+The any-vocabulary reading runs such a rule with a stand-in for "any tokens tried before". The stand-in refuses
+to be counted, but once it is unpacked, as in ``(*tried, x)``, Python hands out an ordinary tuple. So the
+text is looked through for whatever could tell tuples of different lengths apart; a rule that merely
+hands the tokens on has none of it.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import inspect
+from collections.abc import Callable
+from fractions import Fraction
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+from losslesscheck.errors import Undecided
+
+_REFUSED: Final = {
+    "GET_ITER": "loops or comprehends",
+    "MAKE_FUNCTION": "defines a function",
+    "BUILD_SLICE": "takes a slice",
+    "BINARY_SLICE": "takes a slice",
+    "UNPACK_SEQUENCE": "unpacks",
+    "UNPACK_EX": "unpacks",
+    "IS_OP": "compares by identity",
+    "CONTAINS_OP": "asks for membership",
+    "LOAD_NAME": "uses names of elsewhere",
+    "LOAD_DEREF": "uses names of elsewhere",
+    "IMPORT_NAME": "imports",
+}
+_REFUSED_ATTRIBUTES: Final = {"count", "index"}
+
+
+def require_blind(function: Callable[..., Any]) -> None:
+    """Checks that a rule can only hand on the tokens tried before.
+
+    Raises:
+        Undecided: naming what in the text might count them.
+    """
+    default = inspect.signature(function).parameters["tried"].default
+    if default != ():
+        raise Undecided(f"tried: the default is {default!r}, not ()")
+    if not isinstance(function, FunctionType):
+        raise Undecided("the rule is no plain function")
+    code: CodeType = function.__code__
+    if code.co_exceptiontable:
+        _refuse("catches exceptions")
+    for instruction in dis.get_instructions(code):
+        name, value = instruction.opname, instruction.argval
+        if name in _REFUSED:
+            _refuse(_REFUSED[name])
+        if name == "COMPARE_OP" and any(sign in str(value) for sign in ("==", "!=")):
+            _refuse("asks for equality")
+        if name in ("LOAD_ATTR", "LOAD_METHOD") and (
+            value in _REFUSED_ATTRIBUTES or str(value).startswith("__")
+        ):
+            _refuse(f"uses .{value}")
+        if isinstance(value, slice):
+            _refuse("takes a slice")
+        if name == "LOAD_GLOBAL":
+            known = function.__globals__.get(value, getattr(builtins, value, None))
+            if known is not tuple and not isinstance(known, (int, Fraction)):
+                _refuse(f"uses {value}")
+
+
+def _refuse(what: str) -> None:
+    raise Undecided(f"the rule {what}, so that it may count the tokens tried before")
