@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from losslesscheck import rungs
-from losslesscheck.budget import Budget
+from losslesscheck.budget import Budget, WorkFailed
 from losslesscheck.errors import InputError, RuleError, Undecided
 from losslesscheck.rule import Rule, Value
 from losslesscheck.rule import rule as make_rule
@@ -194,8 +194,11 @@ def _run(
         finding = budget.run(lambda: read(plan), tick)
     except Undecided as reason:
         finding = Finding(Evidence(tier, "undecided", str(reason)))
-    except RuleError as error:
-        raise RuleError(f"rule {plan.rule.name}: {error}") from error
+    except (RuleError, WorkFailed) as error:
+        if tier == "exact":
+            raise RuleError(f"rule {plan.rule.name}: {error}") from error
+        # The rule runs on plain numbers, as the trial has shown; this reading has no word for it.
+        finding = Finding(Evidence(tier, "undecided", f"cannot read the rule: {error}"))
     seconds = time.perf_counter() - start
     return replace(finding, evidence=replace(finding.evidence, seconds=seconds))
 
@@ -253,10 +256,10 @@ def _sentence(
     name = rule.name + _changed(rule)
     whose = "the target's greedy decoding" if rule.greedy else "the target's law"
     if outcome == "lossless":
-        supposed = "; supposing that every draft probability is positive" if plan.positive_draft else ""
+        supposed = ", supposing that every draft probability is positive" if plan.positive_draft else ""
         if proofs[0].tier == "exact":
             return f"{name} reproduces {whose} on these distributions: {proofs[0].detail}."
-        return f"{name} reproduces {whose}: proved for {proofs[0].detail}{supposed}."
+        return f"{name} reproduces {whose}{supposed}. Proved for {proofs[0].detail}."
     if outcome == "undecided":
         return f"Nothing speaks against {name}, but no rung that was run proves that it is lossless."
     if found is not None and found.undefined:

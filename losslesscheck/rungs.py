@@ -277,11 +277,13 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
     if all(o.holds for o in outcomes):
         detail = f"{head}; a bias of TV {detectable:.2g} would have shown"
         return Finding(Evidence("monte-carlo", "holds", detail, data=data))
-    detail = f"{head}: " + (
-        f"undefined in {undefined} steps"
-        if undefined
-        else f"e-value 10^{worst_outcome.log_e / np.log(10):.1f} against the target"
-    )
+    if undefined:
+        what = f"undefined in {undefined:,} steps"
+    elif np.isinf(worst_outcome.log_e):
+        what = "tokens that the target never emits were seen"
+    else:
+        what = f"e-value 10^{worst_outcome.log_e / np.log(10):.1f} against the target"
+    detail = f"{head}: {what}"
     return Finding(Evidence("monte-carlo", "fails", detail, data=data))
 
 

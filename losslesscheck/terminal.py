@@ -24,6 +24,7 @@ MARKS = {
 COLOURS = {"lossless": "bold green", "lossy": "bold red", "undecided": "bold yellow"}
 WIDTH = 80
 WIDEST_ROW = 6
+LONGEST_DETAIL = 240
 
 
 class Progress:
@@ -66,7 +67,7 @@ def render_verdict(verdict: Verdict) -> None:
     """The table of rungs, the verdict in a sentence, and the counterexample if there is one."""
     out = console()
     rule = verdict.rule
-    out.print(Text.assemble((rule.name, "bold"), f"  {(rule.function.__doc__ and _first(rule.paper)) or ''}"))
+    out.print(Text.assemble((rule.name, "bold"), "  ", rule.broken or rule.paper.split(";")[0]))
     out.print()
     out.print(_rungs(verdict))
     out.print()
@@ -82,10 +83,6 @@ def render_verdict(verdict: Verdict) -> None:
         out.print(Text.assemble(("note", "yellow"), f"  {warning}"))
 
 
-def _first(paper: str) -> str:
-    return paper.split(";")[0]
-
-
 def _rungs(verdict: Verdict) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
     table.add_column("rung", no_wrap=True)
@@ -99,9 +96,14 @@ def _rungs(verdict: Verdict) -> Table:
             evidence.tier.replace("-", " "),
             Text(f"{mark} {evidence.result}", style=colour),
             time,
-            Text(evidence.detail, style="dim" if evidence.result == "skipped" else ""),
+            Text(_clipped(evidence.detail), style="dim" if evidence.result == "skipped" else ""),
         )
     return table
+
+
+def _clipped(detail: str) -> str:
+    """The beginning of a long formula; ``--json`` has all of it."""
+    return detail if len(detail) <= LONGEST_DETAIL else f"{detail[: LONGEST_DETAIL - 2]} …"
 
 
 def _positions(data: dict[str, Any]) -> RenderableType:

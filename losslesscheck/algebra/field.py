@@ -188,6 +188,19 @@ class Rational:
         quotient: Rational = a / self
         return quotient
 
+    def __eq__(self, other: object) -> bool:
+        """Identity; equality of numbers is no part of a rule's vocabulary, and would be a silent lie."""
+        if self is other:
+            return True
+        if self._coerce(other) is None:
+            return NotImplemented
+        raise TypeError("numbers are compared with < and <=, not with ==")
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        raise TypeError("a number is no truth value; compare it with < or <=")
+
     def __lt__(self, other: Any) -> bool:
         return self._compare(self, other, True)
 

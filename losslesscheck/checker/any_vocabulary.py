@@ -1,31 +1,35 @@
 """Rechecks certificates of the any-vocabulary reading.
 
 A certificate of kind ``any-vocabulary`` has the rule (``name``, ``hash``, ``parameters``), whether its
-tokens are fixed and whether its claim is a greedy one, and one *scene* for every way in which the rule is
-called. A scene holds formulas in the names ``p[y]``, ``q[x1]`` (entries at tokens), ``S0`` (sums) and ``nu0[y]``
-(minima), where y is any token that is not otherwise named:
+tokens are fixed, whether equal siblings are left out, whether its claim is a greedy one, and one *scene*
+for every way in which the rule is called. A scene holds formulas in names such as ``p[y]`` and ``q[x1]``
+(entries at tokens), ``S0`` (sums) and ``nu0[y]`` (minima); y is any token that is not otherwise named.
 
-    call         the form; ``tried``: pieces of history; ``siblings``; ``width``: number of drafts
+    call         the form; ``tried``: pieces of history; ``siblings``: their names; ``width``: how many
+                 drafts
     fixed        names of the fixed tokens: t1, t2, … siblings, a0, … argmaxes that are no siblings
     argmax       vector → the fixed token at which it is largest
     atoms        nu → the formula of which it is min(·, 0)
     sums         S → the formula that is summed over y
-    vectors      d → a vector of which only is known that it is non-negative, and how it arose
+    vectors      d → how a vector arose of which the proof only uses that it is non-negative
     target       the law that the next token should have: token → probability
     paths        choices (outcome and probability each) that begin a path, and what all paths that
                  begin so contribute to the law of the next token
-    obligations  divisor, the outcomes ``after`` which it is first met, the mass of reaching it for given drawn
-                 ``tokens``, summed over the others, and the cofactor (numerator, denominator) with mass = divisor · cofactor, or null where
-                 0 ≤ mass ≤ |divisor|
+    seconds      of a whole rule on one level of drafts: token that may be emitted first → the
+                 probability that a second one follows, which has the target's law after it
+    obligations  divisor, the outcomes ``after`` which it is first met, the mass of reaching it for given
+                 drawn ``tokens``, summed over the others, and the cofactor (numerator, denominator)
+                 with mass = divisor · cofactor, or null where 0 ≤ mass ≤ |divisor|
 
-What is checked: (1) the contributions add up to the target as rational functions, atoms and sums free: at
-random points modulo a prime. (2) At random distributions, ``interpreter`` finds for every path the
-probabilities that the certificate gives, and the same contribution to the law. (3) Every divisor that the rule
-meets there is one of the obligations, with the mass that the certificate gives; mass = divisor · cofactor
-as rational functions, and the cofactor's denominator has no factor in common with the divisor. (4) The
-rule's hash, its parameters, and that no scene is missing. What is not rechecked symbolically: that
-probabilities lie in [0, 1], and the bounds 0 ≤ mass ≤ |divisor|; both are only checked at the random
-distributions.
+What is checked: (1) the contributions add up to the target as rational functions, atoms and sums free:
+at random points modulo a prime. (2) At random distributions, ``interpreter`` finds for every path the
+probabilities that the certificate gives, and the same contribution to the law. (3) Every divisor that
+the rule meets there is one of the obligations, with the mass that the certificate gives; mass = divisor ·
+cofactor as rational functions, and the cofactor's denominator has no factor in common with the divisor.
+(4) The rule's hash, its parameters, and that no scene is missing.
+
+What is not rechecked symbolically: that probabilities lie in [0, 1], and the bounds 0 ≤ mass ≤ |divisor|.
+Both are only checked at the random distributions, as is the law of a second token.
 """
 
 from __future__ import annotations
@@ -104,17 +108,36 @@ def _missing(certificate: dict[str, Any], declared: Any) -> Iterator[str]:
         if "tried" in declared:
             expected = [{"form": "step", "tried": pieces} for pieces in (0, 1, 2)]
     elif order[3:] == ["accept", "end"]:
-        most = max(call.get("siblings", 0) for call in calls)
-        expected = [{"form": "node", "siblings": count} for count in range(most + 1)]
+        most = max(len(call["siblings"]) for call in calls)
+        expected = [
+            {"form": "node", "siblings": names}
+            for count in range(most + 1)
+            for names in _siblings(count, certificate["distinct_siblings"])
+        ]
     elif order[3:] == ["tree"]:
-        most = max(call.get("width") or 0 for call in calls)
-        expected = [{"form": "whole", "width": count} for count in range(1, most + 1)]
+        expected = [
+            {"form": "whole", "width": count} | ({"siblings": names} if names else {})
+            for count in range(1, max(call["width"] for call in calls) + 1)
+            for names in (
+                _siblings(count, certificate["distinct_siblings"]) if certificate["fixed_tokens"] else [[]]
+            )
+        ]
     else:
         expected = [{"form": "whole", "width": None}]
     yield from (f"there is no scene for {call}" for call in expected if call not in calls)
     yield from (f"the scene for {call} is none of this rule" for call in calls if call not in expected)
     for call in expected:
         yield from _cases([scene for scene in certificate["scenes"] if scene["call"] == call], call)
+
+
+def _siblings(count: int, distinct: bool) -> list[list[str]]:
+    """Names for ``count`` fixed siblings, equal names for equal tokens."""
+    if distinct:
+        return [[f"t{i + 1}" for i in range(count)]]
+    if count == 0:
+        return [[]]
+    shorter = _siblings(count - 1, distinct)
+    return [[*names, f"t{i + 1}"] for names in shorter for i in range(len(set(names)) + 1)]
 
 
 def _cases(scenes: list[dict[str, Any]], call: dict[str, Any]) -> Iterator[str]:
@@ -191,6 +214,8 @@ def _runs(
     runs = [(sample, sample.run(function, parameters)) for sample in drawn]
     for sample, paths in runs:
         yield from _same_law(scene, sample, paths)
+        if scene["call"].get("width"):
+            yield from _same_seconds(scene, certificate["greedy"], sample, paths)
     met: dict[Place, list[tuple[Sample, Path, Fraction]]] = {}
     for sample, paths in runs:
         for path in paths:
@@ -214,6 +239,21 @@ def _runs(
             matched[place] = number
     for sample, paths in runs:
         yield from _masses(scene["obligations"], matched, sample, paths)
+
+
+def _same_seconds(scene: dict[str, Any], greedy: bool, sample: Sample, paths: list[Path]) -> Iterator[str]:
+    joint: dict[tuple[str, int], list[Fraction]] = {}
+    for path in paths:
+        if len(path.emitted) > 1:
+            first, second = path.emitted[:2]
+            label = next(label for label, token in path.labels.items() if token == first)
+            joint.setdefault((label, first), [Fraction(0)] * sample.vocabulary)[second] += path.mass
+    for (label, first), found in joint.items():
+        row = sample.row("p", (first,))
+        law = [Fraction(t == row.index(max(row))) for t in range(sample.vocabulary)] if greedy else row
+        mass = sample.evaluate(scene["seconds"].get(label, "0"), {**sample.fixed, label: first})
+        if mass is not None and found != [mass * a for a in law]:
+            yield f"after {label} the second token does not have the target's law"
 
 
 def _places(path: Path) -> Iterator[tuple[Place, Fraction]]:

@@ -35,6 +35,7 @@ class Path:
         divisors: (number of choices before, value) of every divisor and every difference that a comparison
             supposes not to be zero.
         law: the law of the next token where the path ends.
+        emitted: the tokens emitted, by a rule that is written whole.
     """
 
     choices: list[tuple[str | bool, Fraction]]
@@ -42,6 +43,7 @@ class Path:
     values: list[int] = field(default_factory=list)
     divisors: list[tuple[int, Fraction]] = field(default_factory=list)
     law: list[Fraction] = field(default_factory=list)
+    emitted: tuple[int, ...] = ()
 
     @property
     def mass(self) -> Fraction:
@@ -150,7 +152,8 @@ class Coin:
 
     def __lt__(self, threshold: Any) -> bool:
         bound = min(max(self.m.value(threshold), self.low), self.high)
-        below = self.m.flip(Number(self.m, self.m.divide(bound - self.low, self.high - self.low)))
+        share = self.m.divide(bound - self.low, self.high - self.low)
+        below = self.m.flip(Number(self.m, share))
         if below:
             self.high = bound
         else:
@@ -192,15 +195,15 @@ class Interpreter:
         self._position = 0
         self._path = Path([], {})
 
-    def paths(self, program: Callable[[], list[Fraction]]) -> list[Path]:
-        """Every path of positive probability; ``program`` returns the law of the next token."""
+    def paths(self, program: Callable[[], tuple[list[Fraction], tuple[int, ...]]]) -> list[Path]:
+        """Every path of positive probability; ``program`` returns what is its ``law`` and ``emitted``."""
         found: list[Path] = []
         scripts: list[list[tuple[Any, str | bool, Fraction]]] = [[]]
         while scripts:
             self._script, self._position = scripts.pop(), 0
             self._path = Path([], dict(self.fixed))
             try:
-                self._path.law = program()
+                self._path.law, self._path.emitted = program()
             except _Choice as choice:
                 scripts += [[*self._script, option] for option in choice.options]
             except ZeroDivisionError:

@@ -1,4 +1,4 @@
-"""Random rational distributions on which the checker runs a rule, and the true values of a scene's symbols."""
+"""Random rational distributions on which the checker runs a rule, and what a scene's symbols are there."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from losslesscheck.checker.expression import ExpressionError, evaluate
 from losslesscheck.checker.interpreter import Interpreter, Path, RuleProblem, Vector
 
 ATTEMPTS = 400
+
+Ending = tuple[list[Fraction], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -61,38 +63,38 @@ class Sample:
 
     def run(self, function: Callable[..., Any], parameters: dict[str, Any]) -> list[Path]:
         """The paths of the rule on these distributions."""
-        m = Interpreter(self.vocabulary, self.fixed)
+        m, call = Interpreter(self.vocabulary, self.fixed), self.scene["call"]
         keywords = {k: m.number(v) if isinstance(v, Fraction) else v for k, v in parameters.items()}
         call = self.scene["call"]
 
-        def emit(token: int) -> list[Fraction]:
-            return m.point(token).values
+        def emit(token: int) -> Ending:
+            return m.point(token).values, ()
 
-        def reject(residual: Vector, **state: Any) -> list[Fraction]:
+        def reject(residual: Vector, **state: Any) -> Ending:
             if sum(residual.values) != 1 or min(residual.values) < 0:
                 raise RuleProblem(f"the rule rejects with {[str(a) for a in residual.values]}")
-            return residual.values
+            return residual.values, ()
 
-        def program() -> Any:
+        def model(name: str) -> Callable[[tuple[int, ...]], Vector]:
+            return lambda context: Vector(m, self.row(name, tuple(context)))
+
+        def program() -> Ending:
             p, q = Vector(m, self.row("p")), Vector(m, self.row("q"))
-            siblings = [token for label, token in self.fixed.items() if label.startswith("t")]
+            labels = call.get("siblings", ["t1"] if "t1" in self.fixed else [])
+            siblings = [self.fixed[label] for label in labels]
             if call["form"] == "step":
                 if "tried" in call:
                     keywords["tried"] = tuple(t for piece in self.history.values() for t in piece)
-                draft = siblings[0] if siblings else q
-                return function(m, p, draft, emit, reject, **keywords)
+                ending: Ending = function(m, p, siblings[0] if siblings else q, emit, reject, **keywords)
+                return ending
             if call["form"] == "node":
-                return function(m, p, siblings, emit, emit, **keywords)
-
-            def model(name: str) -> Callable[[tuple[int, ...]], Vector]:
-                return lambda context: Vector(m, self.row(name, tuple(context)))
-
-            trees = (
-                [Tree(tuple(Tree(token=t) for t in siblings or [None] * call["width"]))]
-                if call["width"]
-                else []
-            )
-            return emit(function(m, model("p"), model("q"), *trees, **keywords)[0])
+                ending = function(m, p, siblings, emit, emit, **keywords)
+                return ending
+            trees = []
+            if call["width"] is not None:
+                trees = [Tree(tuple(Tree(token=t) for t in siblings) or (Tree(),) * call["width"])]
+            emitted = function(m, model("p"), model("q"), *trees, **keywords)
+            return m.point(emitted[0]).values, tuple(emitted)
 
         return m.paths(program)
 
@@ -214,7 +216,7 @@ def _place(sample: Sample, scene: dict[str, Any], rng: random.Random) -> bool:
     """Gives every fixed token a value; false if the distributions are in another case."""
     placed: dict[str, int] = {}
     for text, label in scene["argmax"].items():
-        values = [sample.evaluate(text, {"y": t}) or Fraction(0) for t in range(sample.vocabulary)]
+        values = [sample.evaluate(text, {**placed, "y": t}) or Fraction(0) for t in range(sample.vocabulary)]
         token = values.index(max(values))
         if placed.get(label, token) != token or token in (t for k, t in placed.items() if k != label):
             return False

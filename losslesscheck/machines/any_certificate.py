@@ -40,12 +40,19 @@ class Obligation:
 
 @dataclass(frozen=True)
 class Settled:
-    """A scene that is proved."""
+    """A scene that is proved.
+
+    Attributes:
+        call: how the rule was called.
+        target: the law that the next token was to have.
+        seconds: token that may be emitted first → the probability that another one follows it.
+    """
 
     call: dict[str, Any]
     machine: Generic
     root: Node
     target: Entries
+    seconds: dict[str, Rational]
     obligations: list[Obligation]
 
 
@@ -86,6 +93,7 @@ def certificate(rule: Rule, settled: list[Settled]) -> dict[str, Any] | None:
         },
         "fixed_tokens": rule.fixed_tokens,
         "greedy": rule.greedy,
+        "distinct_siblings": rule.distinct_siblings,
         "scenes": [_scene(done) for done in settled],
     }
 
@@ -104,14 +112,16 @@ def _scene(done: Settled) -> dict[str, Any]:
             {"choices": _choices(done.root, signature), "law": _written(part)}
             for signature, part in groups(done.root, m.coordinates)
         ],
+        "seconds": {first: str(mass) for first, mass in done.seconds.items()},
         "obligations": [
             {
                 "divisor": str(o.divisor),
                 "mass": str(o.mass),
                 "tokens": list(o.tokens),
                 "after": [list(signature) for signature in o.after],
-                "cofactor": o.cofactor
-                and [o.cofactor.text(o.cofactor.numerator), o.cofactor.text(o.cofactor.denominator)],
+                "cofactor": None
+                if o.cofactor is None
+                else [o.cofactor.text(o.cofactor.numerator), o.cofactor.text(o.cofactor.denominator)],
             }
             for o in done.obligations
         ],

@@ -19,13 +19,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from losslesscheck.algebra.coordinates import PLACE
-from losslesscheck.algebra.field import FieldFull
+from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.machines.any_certificate import Obligation, Settled, certificate, facts
 from losslesscheck.machines.any_values import Token, Tried, Vector
 from losslesscheck.machines.blind import require_blind
-from losslesscheck.machines.decisions import Entries, Node, Reached, law, obligations
-from losslesscheck.machines.generic import Case, Generic, tried
+from losslesscheck.machines.decisions import Entries, Node, Reached, law, nodes, obligations, second_law
+from losslesscheck.machines.generic import Case, Ending, Generic, tried
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
@@ -34,6 +34,7 @@ CAPACITIES = (24, 48, 96, 192)
 """How many symbols a proof may use; more are tried when fewer do not suffice."""
 
 MOST_ARGMAXES = 3
+MOST_PATTERNS = 300
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Scene:
     call: dict[str, Any]
     where: str
     fixed: tuple[str, ...]
-    run: Callable[[Generic], Entries]
+    run: Callable[[Generic], Ending]
 
 
 def prove(rule: Rule, siblings: int = 3) -> Proof:
@@ -80,11 +81,12 @@ def _statement(rule: Rule, siblings: int) -> str:
     if rule.form == "step":
         return f"any vocabulary: the next token {law} at every node of every tree"
     if rule.form == "node":
-        return f"any vocabulary: the next token {law} at nodes of up to {siblings} distinct siblings, every depth"
+        kind = "distinct siblings" if rule.distinct_siblings else "siblings"
+        return f"any vocabulary: the next token {law} at nodes of up to {siblings} {kind}, at every depth"
     if not rule.takes_tree:
         return f"any vocabulary: the first token {law} on the rule's own tree; nothing about deeper tokens"
     drafts = "one draft" if rule.single_path else f"1 to {siblings} drafts"
-    return f"any vocabulary: the first token {law} after one level of {drafts}; nothing about deeper trees"
+    return f"any vocabulary: every token {law} on one level of {drafts}; nothing about deeper trees"
 
 
 def _scenes(rule: Rule, siblings: int) -> Iterator[Scene]:
@@ -99,50 +101,61 @@ def _scenes(rule: Rule, siblings: int) -> Iterator[Scene]:
             yield _step(rule, 2)
     elif rule.form == "node":
         for count in range(siblings + 1):
-            yield _node(rule, count)
+            for names in _siblings(rule, count):
+                yield _node(rule, names)
     elif not rule.takes_tree:
-        yield _whole(rule, None)
+        yield _whole(rule, None, ())
     else:
         for count in range(1, 2 if rule.single_path else siblings + 1):
-            yield _whole(rule, count)
+            for names in _siblings(rule, count) if rule.fixed_tokens else [()]:
+                yield _whole(rule, count, names)
+
+
+def _siblings(rule: Rule, count: int) -> list[tuple[str, ...]]:
+    """Names for fixed siblings: in every pattern of equal ones, unless the claim needs distinct ones."""
+    patterns: list[tuple[int, ...]] = [()]
+    for _ in range(count):
+        patterns = [(*p, i) for p in patterns for i in range(1, max(p, default=0) + 2)]
+        if rule.distinct_siblings:
+            patterns = patterns[-1:]  # all different
+        if len(patterns) > MOST_PATTERNS:
+            raise Undecided(f"{count} siblings can be equal in more than {MOST_PATTERNS} ways")
+    return [tuple(f"t{i}" for i in pattern) for pattern in patterns]
 
 
 def _step(rule: Rule, history: int | None) -> Scene:
-    def run(m: Generic) -> Entries:
-        def reject(residual: Vector, **state: Any) -> _Law:
+    def run(m: Generic) -> Ending:
+        def reject(residual: Vector, **state: Any) -> Ending:
             m.require_distribution(residual, "rejects with")
             _require_state(rule, state)
-            return _Law(residual.entries)
+            return Ending(residual.entries)
 
         draft = Token("t1") if rule.fixed_tokens else m.distribution("q")
         state = {"tried": tried(history)} if rule.takes_tried else {}
-        return _law(rule.apply(m, m.distribution("p"), draft, _emit(m), reject, **state))
+        return _ending(rule.apply(m, m.distribution("p"), draft, _emit(m), reject, **state))
 
     where = "" if history is None else "after other siblings were tried: "
     call = {"form": "step"} | ({"tried": history or 0} if rule.takes_tried else {})
     return Scene(call, where, ("t1",) if rule.fixed_tokens else (), run)
 
 
-def _node(rule: Rule, count: int) -> Scene:
-    names = tuple(f"t{i + 1}" for i in range(count))
-
-    def run(m: Generic) -> Entries:
+def _node(rule: Rule, names: tuple[str, ...]) -> Scene:
+    def run(m: Generic) -> Ending:
         emit = _emit(m)
 
-        def accept(token: Token) -> _Law:
+        def accept(token: Token) -> Ending:
             if not isinstance(token, Token) or token.name not in names:
                 raise Undecided(f"the rule accepts {token!r}, which is none of the siblings")
             return emit(token)
 
-        return _law(rule.apply(m, m.distribution("p"), [Token(name) for name in names], accept, emit))
+        return _ending(rule.apply(m, m.distribution("p"), [Token(name) for name in names], accept, emit))
 
-    return Scene({"form": "node", "siblings": count}, f"{count} siblings: ", names, run)
+    where = f"siblings {', '.join(names) or 'none'}: "
+    return Scene({"form": "node", "siblings": list(names)}, where, _distinct(names), run)
 
 
-def _whole(rule: Rule, count: int | None) -> Scene:
-    names = tuple(f"t{i + 1}" for i in range(count or 0)) if rule.fixed_tokens else ()
-
-    def run(m: Generic) -> Entries:
+def _whole(rule: Rule, count: int | None, names: tuple[str, ...]) -> Scene:
+    def run(m: Generic) -> Ending:
         p, q = _model(m, "p"), _model(m, "q")
         p(()), q(())
         if count is None:
@@ -152,10 +165,17 @@ def _whole(rule: Rule, count: int | None) -> Scene:
             outcome = rule.apply(m, p, q, Tree.siblings(tokens) if names else Tree.regular((count,)))
         if not isinstance(outcome, tuple) or not outcome or not all(isinstance(t, Token) for t in outcome):
             raise RuleError(f"the rule returned {outcome!r}, not a non-empty tuple of tokens")
-        return m.point(outcome[0]).entries
+        if count is not None and len(outcome) > 2:
+            raise Undecided(f"the rule emits {len(outcome)} tokens on a tree of one level")
+        return Ending(m.point(outcome[0]).entries, tuple(token.name for token in outcome))
 
-    where = "" if count is None else f"{count} drafts: "
-    return Scene({"form": "whole", "width": count}, where, names, run)
+    where = "" if count is None else f"{count} draft{'s'[: count != 1]}: "
+    call = {"form": "whole", "width": count} | ({"siblings": list(names)} if names else {})
+    return Scene(call, where, _distinct(names), run)
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
 
 
 def _model(m: Generic, name: str) -> Callable[[tuple[Token, ...]], Vector]:
@@ -171,24 +191,17 @@ def _model(m: Generic, name: str) -> Callable[[tuple[Token, ...]], Vector]:
     return at
 
 
-@dataclass(frozen=True)
-class _Law:
-    """What a continuation returns: the law of the next token."""
-
-    entries: Entries
-
-
-def _law(outcome: Any) -> Entries:
-    if not isinstance(outcome, _Law):
+def _ending(outcome: Any) -> Ending:
+    if not isinstance(outcome, Ending):
         raise RuleError(f"the rule returned {outcome!r}, not what one of its continuations returned")
-    return outcome.entries
+    return outcome
 
 
-def _emit(m: Generic) -> Callable[[Token], _Law]:
-    def emit(token: Token) -> _Law:
+def _emit(m: Generic) -> Callable[[Token], Ending]:
+    def emit(token: Token) -> Ending:
         if not isinstance(token, Token):
             raise RuleError(f"the rule emits {token!r}, which is no token")
-        return _Law(m.point(token).entries)
+        return Ending(m.point(token).entries)
 
     return emit
 
@@ -230,8 +243,9 @@ def _settled(rule: Rule, scene: Scene, m: Generic) -> Settled:
     target = m.point(m.argmax(m.distribution("p"))).entries if rule.greedy else m.distribution("p").entries
     root = m.decide(lambda: scene.run(m))
     _require_identity(root, target, m)
+    seconds = _seconds(root, m, rule.greedy) if scene.call.get("width") else {}
     met = [_met(reached, m) for reached in obligations(root, m.fixed, m.coordinates)]
-    return Settled(scene.call, m, root, target, met)
+    return Settled(scene.call, m, root, target, seconds, met)
 
 
 def _require_identity(root: Node, target: Entries, m: Generic) -> None:
@@ -243,6 +257,30 @@ def _require_identity(root: Node, target: Entries, m: Generic) -> None:
                 f"the next token is {token} with probability {_short(is_)}, which differs from "
                 f"{should} by {_short(is_ - should)}{_legend(m)}"
             )
+
+
+def _seconds(root: Node, m: Generic, greedy: bool) -> dict[str, Rational]:
+    """Checks the law of a second token: the target's after the first one.
+
+    Returns:
+        For every token that may come first the probability that a second one follows it.
+    """
+    firsts = dict.fromkeys(node.emitted[0] for node in nodes(root) if len(node.emitted) > 1)
+    masses: dict[str, Rational] = {}
+    for first in firsts:
+        found = second_law(root, first, m.coordinates)
+        mass = found.total(m.coordinates)
+        after = m.distribution(f"p_{first}", hidden=[Token(first)])
+        target = m.point(m.argmax(after)).entries if greedy else after.entries
+        for token in dict.fromkeys((PLACE, first, *m.fixed, *found.at)):
+            is_, should = found.entry(m.coordinates, token), mass * target.entry(m.coordinates, token)
+            if not (is_ - should).is_zero():
+                raise Undecided(
+                    f"after the token {first} the next is {token} with joint probability {_short(is_)}, which "
+                    f"differs from {_short(should)}{_legend(m)}"
+                )
+        masses[first] = mass
+    return masses
 
 
 def _met(reached: Reached, m: Generic) -> Obligation:
@@ -257,8 +295,8 @@ def _met(reached: Reached, m: Generic) -> Obligation:
         return Obligation(*known, None)
     exhausted = any("without" in m.definitions.get(name, {}) for name in m.summed_vectors(divisor))
     raise Undecided(
-        f"{'the draft may be exhausted: ' if exhausted else ''}it divides by {_short(divisor)}, and gets there "
-        f"with probability {_short(mass)}, which need not be zero where the divisor is{_legend(m)}"
+        f"{'the draft may be exhausted: ' if exhausted else ''}the rule divides by {_short(divisor)}, which "
+        f"may be zero while the probability of getting there, {_short(mass)}, is not{_legend(m)}"
     )
 
 

@@ -1,9 +1,9 @@
 """Whether a step rule is blind to how many tokens were tried before it.
 
-The any-vocabulary reading runs such a rule with a stand-in for "any tokens tried before". The stand-in refuses
-to be counted, but once it is unpacked, as in ``(*tried, x)``, Python hands out an ordinary tuple. So the
-text is looked through for whatever could tell tuples of different lengths apart; a rule that merely
-hands the tokens on has none of it.
+The any-vocabulary reading runs such a rule with a stand-in for "any tokens tried before". The stand-in
+refuses to be counted, but once it is unpacked, as in ``(*tried, x)``, Python hands out an ordinary tuple.
+So the text is looked through for whatever could tell tuples of different lengths apart; a rule that
+merely hands the tokens on has none of it.
 """
 
 from __future__ import annotations
@@ -48,12 +48,14 @@ def require_blind(function: Callable[..., Any]) -> None:
     code: CodeType = function.__code__
     if code.co_exceptiontable:
         _refuse("catches exceptions")
+    previous: Any = None
     for instruction in dis.get_instructions(code):
         name, value = instruction.opname, instruction.argval
+        text_before, previous = isinstance(previous, str), value if name == "LOAD_CONST" else None
         if name in _REFUSED:
             _refuse(_REFUSED[name])
-        if name == "COMPARE_OP" and any(sign in str(value) for sign in ("==", "!=")):
-            _refuse("asks for equality")
+        if name == "COMPARE_OP" and any(sign in str(value) for sign in ("==", "!=")) and not text_before:
+            _refuse("asks for equality")  # but with a literal string: no tuple is equal to one
         if name in ("LOAD_ATTR", "LOAD_METHOD") and (
             value in _REFUSED_ATTRIBUTES or str(value).startswith("__")
         ):

@@ -56,6 +56,7 @@ class Node:
         divisors: what it divides by, or supposes to be different from zero.
         tokens: the tokens known here, the fixed ones first.
         leaf: the law of the next token, if the rule ends here.
+        emitted: the tokens that the rule emits here, if it is written whole.
         edges: (outcome, weight, node below); the outcome of the generic token's edge is its name.
         generic: the name of the generic token that is drawn here, if one is.
     """
@@ -63,6 +64,7 @@ class Node:
     tokens: tuple[str, ...]
     divisors: list[Rational] = field(default_factory=list)
     leaf: Entries | None = None
+    emitted: tuple[str, ...] = ()
     edges: list[tuple[str | bool, Rational, Node]] = field(default_factory=list)
     generic: str | None = None
 
@@ -77,6 +79,25 @@ def law(node: Node, c: Coordinates) -> Entries:
     result = Entries(c.field.zero)
     for outcome, weight, below in node.edges:
         result = _plus(result, _carried(node, outcome, weight, law(below, c), c), c)
+    return result
+
+
+def second_law(node: Node, first: str, c: Coordinates) -> Entries:
+    """The probability that ``first`` is emitted and then another token, as a vector over that token.
+
+    If ``first`` is drawn it holds for each value of it.
+    """
+    if node.leaf is not None:
+        second = node.emitted[1] if len(node.emitted) > 1 and node.emitted[0] == first else None
+        return Entries(c.field.zero, {second: c.field.one} if second else {})
+    result = Entries(c.field.zero)
+    for outcome, weight, below in node.edges:
+        part = second_law(below, first, c)
+        if outcome == first:
+            part = part.map(lambda value, weight=weight: weight * value)  # type: ignore[misc]
+        else:
+            part = _carried(node, outcome, weight, part, c, also=first)
+        result = _plus(result, part, c)
     return result
 
 
@@ -103,11 +124,15 @@ def _plus(a: Entries, b: Entries, c: Coordinates) -> Entries:
     return a.combine(b, c, lambda x, y: x + y)
 
 
-def _carried(node: Node, outcome: str | bool, weight: Rational, below: Entries, c: Coordinates) -> Entries:
-    """The part of the law that an edge contributes."""
+def _carried(
+    node: Node, outcome: str | bool, weight: Rational, below: Entries, c: Coordinates, also: str | None = None
+) -> Entries:
+    """The part of the law that an edge contributes; ``also`` is a token that is held fixed besides."""
     if outcome != node.generic:
         return below.map(lambda value: weight * value)
     x, known = str(outcome), node.tokens
+    if also is not None and also not in known:
+        known = (*known, also)
     smooth = weight * below.smooth
     # y is not among the known tokens, but it may be x.
     itself = c.rename(weight * below.entry(c, x), x, PLACE)
@@ -198,8 +223,8 @@ def _summed(
     return weight
 
 
-def paths(node: Node) -> Iterator[Node]:
+def nodes(root: Node) -> Iterator[Node]:
     """The nodes, parents before children."""
-    yield node
-    for _, _, below in node.edges:
-        yield from paths(below)
+    yield root
+    for _, _, below in root.edges:
+        yield from nodes(below)

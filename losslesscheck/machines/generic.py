@@ -8,6 +8,7 @@ every token known so far and one for a token different from all of these.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -22,6 +23,14 @@ from losslesscheck.machines.vocabulary import Outcome
 
 MOST_CHOICES = 60
 MOST_PATHS = 20000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a path ends: the law of the next token, and for a rule that is written whole all tokens."""
+
+    law: Entries
+    emitted: tuple[str, ...] = ()
 
 
 class _Choice(BaseException):
@@ -102,7 +111,8 @@ class Generic:
         if coin is not None:
             coin.draw()
         if self._replaying:
-            return self._next()
+            token: Token = self._next()
+            return token
         self.require_distribution(distribution, "draws from")
         options: list[tuple[str | bool, Any, Rational]] = [
             (t, Token(t), distribution.entries.entry(self.coordinates, t)) for t in self.known
@@ -114,7 +124,7 @@ class Generic:
 
     def flip(self, probability: Number | int) -> bool:
         if self._replaying:
-            return self._next()
+            return bool(self._next())
         p = self._number(probability)
         if not (self.signs.nonnegative(p) and self.signs.nonnegative(self.field.one - p)):
             raise Undecided(f"the rule flips with {p}, which is not known to lie in [0, 1]")
@@ -344,8 +354,8 @@ class Generic:
     def _choice(self, options: list[tuple[str | bool, Any, Rational]], generic: str | None = None) -> _Choice:
         return _Choice([option for option in options if not option[2].is_zero()], generic)
 
-    def decide(self, program: Callable[[], Entries]) -> Node:
-        """The decision tree of ``program``, which returns the law of the next token.
+    def decide(self, program: Callable[[], Ending]) -> Node:
+        """The decision tree of ``program``.
 
         Raises:
             RuleError: if the rule raises.
@@ -356,14 +366,14 @@ class Generic:
         self._paths = 0
         return self._explore(program, [])
 
-    def _explore(self, program: Callable[[], Entries], script: list[tuple[str | bool, Any]]) -> Node:
+    def _explore(self, program: Callable[[], Ending], script: list[tuple[str | bool, Any]]) -> Node:
         if len(script) > MOST_CHOICES:
             raise Undecided(f"the rule makes more than {MOST_CHOICES} choices on a path")
         self._script, self._position = script, 0
         drawn = dict.fromkeys(o for o, _ in script if isinstance(o, str) and is_drawn(o))
         node = self._node = Node((*self.fixed, *drawn))
         try:
-            node.leaf = program()
+            ending = program()
         except _Choice as choice:
             options, node.generic = choice.options, choice.generic
         except RecursionError:
@@ -375,6 +385,7 @@ class Generic:
         except Exception as error:
             raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
         else:
+            node.leaf, node.emitted = ending.law, ending.emitted
             self._paths += 1
             if self._paths > MOST_PATHS:
                 raise Undecided(f"the rule has more than {MOST_PATHS} paths")

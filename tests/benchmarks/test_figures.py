@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from rivals import sympy_proves, z3_proves
+from tests.benchmarks.rivals import sympy_proves, z3_proves
 
 from losslesscheck import rules
 from losslesscheck.budget import Budget
