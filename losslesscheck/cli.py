@@ -125,7 +125,7 @@ def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **o
 
     verdict = _guarded(run, debug)
     if as_json:
-        click.echo(json.dumps(verdict.to_dict(), indent=2, ensure_ascii=False))
+        click.echo(_json(verdict.to_dict()))
     else:
         render_verdict(verdict)
     sys.exit(verdict.exit_status)
@@ -143,12 +143,13 @@ def list_rules(name: str | None, latex: bool, as_json: bool, debug: bool) -> Non
         from losslesscheck import explain
 
         if name is None:
-            return json.dumps(explain.list_dict(), indent=2, ensure_ascii=False) if as_json else explain.list_text()
+            listed: str = _json(explain.list_dict()) if as_json else explain.list_text()
+            return listed
         from losslesscheck.ladder import resolve
 
         rule = resolve(name)
         if as_json:
-            return json.dumps(explain.explain_dict(rule), indent=2, ensure_ascii=False)
+            return _json(explain.explain_dict(rule))
         return explain.explain_text(rule, latex=latex)
 
     click.echo(_guarded(run, debug))
@@ -171,7 +172,7 @@ def check_certificates(file: str, as_json: bool, debug: bool) -> None:
 
     report = _guarded(run, debug)
     if as_json:
-        click.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        click.echo(_json(report))
     else:
         for entry in report["certificates"]:
             state = "rejected" if entry["problems"] else "accepted"
@@ -226,6 +227,10 @@ def _parameters(arguments: list[str]) -> dict[str, str]:
             value = rest.pop(0)
         found[name.replace("-", "_")] = value
     return found
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False)
 
 
 def _guarded(work: Callable[[], Any], debug: bool) -> Any:

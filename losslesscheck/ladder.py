@@ -18,7 +18,7 @@ from losslesscheck.rungs import Finding, Plan
 from losslesscheck.search import Counterexample
 from losslesscheck.tree import Tree
 from losslesscheck.trial import trial
-from losslesscheck.verdict import TIERS, Evidence, Outcome, Tier, Verdict
+from losslesscheck.verdict import NOT_ASKED, TIERS, Evidence, Outcome, Tier, Verdict
 
 if TYPE_CHECKING:
     from losslesscheck.distributions import Distributions
@@ -28,6 +28,10 @@ Progress = Callable[[str, float], None]
 
 VOCABULARY = 3
 SAMPLES = 2_000_000
+ABSENT: dict[Tier, str] = {
+    "theorem": "this version ships no machine-checked theorem",
+    "kernel": "a rule was asked about, not a kernel",
+}
 SAMPLED_VOCABULARY = 8
 
 
@@ -162,8 +166,7 @@ def _climb(
 ) -> dict[Tier, Finding]:
     """Every rung's finding. Counterexamples are looked for first: what is refuted needs no proof."""
     findings: dict[Tier, Finding] = {
-        "theorem": _skipped("theorem", "this version ships no machine-checked theorem"),
-        "kernel": _skipped("kernel", "a rule was asked about, not a kernel"),
+        tier: _skipped(tier, why if tier in asked else NOT_ASKED) for tier, why in ABSENT.items()
     }
     work: dict[Tier, Callable[[Plan], Finding]] = {
         "exact": rungs.exact,
@@ -173,7 +176,7 @@ def _climb(
     }
     for tier, read in work.items():
         if tier not in asked:
-            findings[tier] = _skipped(tier, "not asked for")
+            findings[tier] = _skipped(tier, NOT_ASKED)
         elif tier == "all-distributions" and findings["exact"].found is not None:
             findings[tier] = _skipped(tier, "refuted by the exact rung: there is nothing to prove")
         else:

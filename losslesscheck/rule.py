@@ -112,14 +112,22 @@ class Rule:
 
     @property
     def text(self) -> str:
-        """The source of the function."""
-        return inspect.getsource(self.function)
+        """The source of the function; empty where there is none (typed at a prompt)."""
+        try:
+            return inspect.getsource(self.function)
+        except (OSError, TypeError):
+            return ""
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the file that the function stands in and of the function's name."""
-        path = inspect.getsourcefile(self.function)
-        content = Path(path).read_bytes() if path else self.text.encode()
+        """SHA-256 of the file that the function stands in and of the function's name; of its byte
+        code where it stands in no file."""
+        file = inspect.getsourcefile(self.function)
+        if file is not None and Path(file).is_file():
+            content = Path(file).read_bytes()
+        else:
+            code = self.function.__code__
+            content = code.co_code + repr((code.co_consts, code.co_names)).encode()
         return hashlib.sha256(content + b"\0" + self.function.__qualname__.encode()).hexdigest()
 
     @property
@@ -234,7 +242,7 @@ def rule(
     """Makes a rule of a function; as a decorator with or without facts (see ``Rule``).
 
     Raises:
-        InputError: if the signature is none of the three that ``Form`` lists.
+        InputError: if it is no plain function, or its signature is none of the three in ``Form``.
 
     >>> @rule
     ... def chain(m, p, q, accept, reject):
@@ -257,6 +265,8 @@ def _made(
     tree: Tree | None,
     facts: Mapping[str, Any],
 ) -> Rule:
+    if not inspect.isfunction(function):
+        raise InputError(f"rule: {function!r} is no plain function")
     form, fixed = _form(function)
     if parameters is None:
         parameters = {

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from losslesscheck.search import Counterexample
-from losslesscheck.verdict import Verdict
+from losslesscheck.verdict import NOT_ASKED, Verdict
 
 MARKS = {
     "holds": ("✓", "green"),
@@ -70,6 +70,8 @@ def render_verdict(verdict: Verdict) -> None:
     out.print(Text.assemble((rule.name, "bold"), "  ", rule.broken or rule.paper.split(";")[0]))
     out.print()
     out.print(_rungs(verdict))
+    if left := [e.tier.replace("-", " ") for e in verdict.evidence if e.detail == NOT_ASKED]:
+        out.print(Text(f"not asked for: {', '.join(left)}", style="dim"))
     out.print()
     out.print(Text.assemble((verdict.verdict.upper(), COLOURS[verdict.verdict]), "  ", verdict.summary))
     for evidence in verdict.evidence:
@@ -90,6 +92,8 @@ def _rungs(verdict: Verdict) -> Table:
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("what it says")
     for evidence in verdict.evidence:
+        if evidence.detail == NOT_ASKED:
+            continue
         mark, colour = MARKS[evidence.result]
         time = "" if evidence.result == "skipped" else f"{evidence.seconds:.2f} s"
         table.add_row(
@@ -137,11 +141,10 @@ def _counterexample(found: Counterexample) -> RenderableType:
         table.add_column(str(token), justify="right")
     if len(tokens) < instance.vocabulary:
         table.add_column("…")
-    for name, row in (("target p", found.target), ("draft q", found.draft), ("emitted", found.emitted)):
-        if row is not None:
-            table.add_row(
-                name, *(str(row[token]) for token in tokens), style="" if name != "emitted" else "bold"
-            )
+    for name, values in (("target p", found.target), ("draft q", found.draft), ("emitted", found.emitted)):
+        if values is not None:
+            style = "bold" if name == "emitted" else ""
+            table.add_row(name, *(str(values[token]) for token in tokens), style=style)
     parts.append(table)
     if found.undefined:
         parts.append(Text(f"  undefined with probability {found.undefined}"))

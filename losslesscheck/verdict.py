@@ -21,6 +21,9 @@ TIERS: tuple[Tier, ...] = (
     "monte-carlo",
     "kernel",
 )
+NOT_ASKED = "not asked for"
+"""The detail of a rung that ``only`` left out."""
+
 EXIT_STATUS: dict[Outcome, int] = {"lossless": 0, "lossy": 1, "undecided": 3}
 
 

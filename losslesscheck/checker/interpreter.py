@@ -174,7 +174,8 @@ class ScaledCoin:
 
     def __lt__(self, bound: Any) -> bool:
         if self.factor > 0:
-            return self.coin < Number(self.coin.m, self.coin.m.value(bound)) / self.factor
+            threshold = Number(self.coin.m, self.coin.m.value(bound)) / self.factor
+            return bool(self.coin < threshold)
         return bool(self.coin.m.value(bound) > 0)
 
     __le__ = __lt__

@@ -36,6 +36,7 @@ from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.law import UNDEFINED, rows
 from losslesscheck.machines.cases import Case, CaseFails, Cases
+from losslesscheck.machines.diagram import certificate
 from losslesscheck.machines.domain import Domain, SymbolVector
 from losslesscheck.machines.exact import exact_law
 from losslesscheck.machines.symbolic import NotShown, Symbolic
@@ -89,7 +90,12 @@ def prove(
             if found is not None:
                 facts["undefined_at"] = found
         return Proof(False, statement, reason=reason, facts=facts)
-    return Proof(True, statement, facts=facts)
+    written = None
+    if certify:
+        written = certificate(rule, tree, vocabulary, assume_positive_draft, statement, units)
+        if isinstance(written, str):
+            facts["certificate"], written = written, None
+    return Proof(True, statement, facts=facts, certificate=written)
 
 
 def parts(rule: Rule, tree: Tree) -> list[Tree]:
@@ -105,6 +111,8 @@ class Unit:
     Attributes:
         law: emitted tuple, or context below which the walk goes on, → weight.
         rows: (context, differences that must vanish).
+        root: the number of the state in which the rule begins.
+        demanded: of a greedy rule, context → the state that decides which token is demanded there.
         cases: the case tree of each row.
     """
 
@@ -113,6 +121,7 @@ class Unit:
         self.machine = Symbolic(domain, stop_below=rule.form != "whole", greedy=rule.greedy)
         self.law = self.machine.law(lambda: rule.run(self.machine, self._p, self._q, tree))
         self.root = len(self.machine.states) - 1
+        self.demanded: dict[tuple[int, ...], int] = {}
         found = rows(self.law, domain.vocabulary, self._demanded)
         self.rows = [(row.context, row.differences) for row in found]
         self.cases: list[Case] = []
@@ -131,6 +140,7 @@ class Unit:
             return target
         m = self.machine
         greedy: dict[Any, Rational] = m.law(lambda: (m.argmax(target),))
+        self.demanded[context] = len(m.states) - 1
         return SymbolVector([greedy.get((token,), m.zero) for token in range(self.domain.vocabulary)])
 
     def show(self) -> None:

@@ -276,8 +276,8 @@ def _seconds(root: Node, m: Generic, greedy: bool) -> dict[str, Rational]:
             is_, should = found.entry(m.coordinates, token), mass * target.entry(m.coordinates, token)
             if not (is_ - should).is_zero():
                 raise Undecided(
-                    f"after the token {first} the next is {token} with joint probability {_short(is_)}, which "
-                    f"differs from {_short(should)}{_legend(m)}"
+                    f"after the token {first} the next is {token} with joint probability {_short(is_)}, "
+                    f"not {_short(should)}{_legend(m)}"
                 )
         masses[first] = mass
     return masses

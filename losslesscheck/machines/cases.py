@@ -38,10 +38,13 @@ class Case:
     Attributes:
         definition: what is split on, before earlier splits are substituted; ``None`` at a leaf.
         branches: (sign of the definition, what follows); the case of a missing sign has no point.
+        points: at a leaf that is not fat, the differences with its indicators' values; each is regular and
+            zero at every point of the case.
     """
 
     definition: fmpq_mpoly | None = None
     branches: list[tuple[int, Case]] = field(default_factory=list)
+    points: list[Rational] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -98,8 +101,7 @@ class Cases:
         left = [n for n in numerators if not n.is_zero()]
         definition = self._next(left, path)
         if definition is None:
-            self._leaf(differences, path)
-            return Case()
+            return self._leaf(differences, path)
         known = self._at(definition, path.values)
         case = Case(definition)
         for sign in self._signs(definition, known):
@@ -194,7 +196,7 @@ class Cases:
         strict = [Condition(c.polynomial, "<" if "<" in c.relation else ">") for c in path.exact]
         return self.domain.nonlinear.satisfied(strict)
 
-    def _leaf(self, differences: list[Rational], path: _Path) -> None:
+    def _leaf(self, differences: list[Rational], path: _Path) -> Case:
         self.count += 1
         if self.count > MOST_CASES:
             raise CaseFails(f"more than {MOST_CASES} cases")
@@ -204,12 +206,13 @@ class Cases:
                     raise CaseFails(f"the difference is not zero {self._where(path)}")
                 if self._at(difference.denominator, path.values).is_zero():
                     raise CaseFails(f"a denominator vanishes {self._where(path)}")
-            return
+            return Case()
         one = self.context.constant(1)
         if any(path.values[index] == one for index in self.relied):
             raise CaseFails(f"a probability is bounded by a boundary: {self._where(path)}")
         conditions = self._conditions(path, strict=False)
         refuted = self.domain.nonlinear.refuted
+        points = []
         for difference in differences:
             fixed = self.domain.field.quotient(
                 self._at(difference.numerator, path.indicators),
@@ -224,6 +227,8 @@ class Cases:
                 numerator.is_zero() or refuted([*conditions, Condition(numerator, "!=")])
             ):
                 raise CaseFails(f"the difference is not shown to be zero {self._where(path)}")
+            points.append(fixed)
+        return Case(points=points)
 
     def _where(self, path: _Path) -> str:
         text: Any = self.domain.field.one.text

@@ -83,6 +83,7 @@ class Domain:
         positive_draft: only drafts without a zero are meant.
         distributions: (model, context) → the vector of its symbols, as far as asked for.
         atoms, indicators: in the order in which they were made.
+        repeated: the same comparison was made in several states, and powers of indicators reduced.
         linear, nonlinear: what decides whether facts imply a sign.
     """
 
@@ -95,6 +96,7 @@ class Domain:
         self.signs: dict[int, int] = {}  # of the generators
         self.linear = Linear(self.signs)
         self.nonlinear = Nonlinear(self.atoms)
+        self.repeated = False
         self._atom_of: dict[str, Atom] = {}
         self._known: dict[str, int] = {}  # canonical polynomial → its sign
         self._unknown: dict[str, int] = {}  # canonical polynomial → how many facts there were
@@ -389,6 +391,7 @@ class Domain:
         degrees = numerator.degrees()
         if all(degrees[i.index] <= 1 for i in self.indicators):
             return value
+        self.repeated = True
         bits = {i.index for i in self.indicators}
         terms: dict[tuple[int, ...], Any] = {}
         for exponents, coefficient in numerator.to_dict().items():

@@ -33,6 +33,17 @@ class NotShown(LosslesscheckError):
     """Something that the rule owes does not follow; the message says what."""
 
 
+class Entered(tuple[int, ...]):
+    """A context below which the walk goes on, at a node with ``children``; as an outcome, the context."""
+
+    children: tuple[Any, ...]
+
+    def __new__(cls, context: tuple[int, ...], children: tuple[Any, ...]) -> Entered:
+        self = super().__new__(cls, context)
+        self.children = children
+        return self
+
+
 @dataclass(slots=True)
 class Node:
     """A point of the decision tree of one state.
@@ -40,7 +51,7 @@ class Node:
     Attributes:
         kind: ``draw``, ``flip`` or ``compare``; ``end`` for a leaf.
         options: (value, weight, what follows).
-        outcome: of a leaf: an emitted tuple, ``UNDEFINED`` or the number of a state.
+        outcome: of a leaf: an emitted tuple, ``Entered``, ``UNDEFINED`` or the number of a state.
     """
 
     kind: str
@@ -199,7 +210,7 @@ class Symbolic(Replay):
 
     def call(self, state: tuple[Any, ...], continuation: Callable[[], Outcome]) -> Any:
         if self.stop_below and state[0] in ("enter", "visit"):
-            return state[1]
+            return Entered(state[1], state[2])
         return Call(state, continuation)
 
     def is_token(self, value: Any) -> bool:

@@ -1,0 +1,63 @@
+"""Every command in the README is run and its output compared.
+
+``python tests/test_readme.py`` writes the outputs into the README anew.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
+
+
+def output(command: str, folder: Path) -> str:
+    """What a shell command prints on standard output, run from the checkout."""
+    words = command.replace("losslesscheck ", f"{sys.executable} -m losslesscheck ", 1)
+    words = words.replace("block.json", str(folder / "block.json"))
+    done = subprocess.run(words, shell=True, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode in (0, 1, 3), done.stderr
+    return "".join(line.rstrip() + "\n" for line in done.stdout.splitlines())
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """(command, output) pairs of a console block."""
+    return [(c.strip(), shown) for c, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.M)]
+
+
+def timeless(text: str) -> str:
+    return re.sub(r" *\d+\.\d\d s\b", " TIME", text)
+
+
+BLOCKS = BLOCK.findall(README.read_text())
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.splitlines()[0].removeprefix("$ "))
+def test_commands_print_what_the_readme_says(block: str, tmp_path: Path) -> None:
+    for command, shown in commands(block):
+        assert timeless(output(command, tmp_path)) == timeless(shown)
+
+
+def test_python_examples_run() -> None:
+    failures, count = doctest.testfile(str(README), module_relative=False)
+    assert count
+    assert not failures
+
+
+if __name__ == "__main__":
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as name:
+
+        def renewed(match: re.Match[str]) -> str:
+            shown = [f"$ {c}\n{output(c, Path(name))}" for c, _ in commands(match[1])]
+            return f"```console\n{''.join(shown)}```"
+
+        README.write_text(BLOCK.sub(renewed, README.read_text()))
