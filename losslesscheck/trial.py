@@ -33,8 +33,12 @@ class _OnePath(Exact):
         return continuation()
 
 
-def run_once(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> None:
-    """One random path on one random instance; raises ``RuleError`` if the rule misbehaves."""
+def run_once(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> Outcome:
+    """What one random path on one random instance emits; ``None`` where it is undefined.
+
+    Raises:
+        RuleError: if the rule misbehaves.
+    """
     target, draft = instances.arbitrary(rule, tree, vocabulary, seed).models()
     m = _OnePath(vocabulary, random.Random(seed))
     p = vectors(target)
@@ -42,12 +46,13 @@ def run_once(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> None:
     try:
         result = rule.run(m, p, q, tree)
     except (Undefined, ZeroDivisionError):
-        return
+        return None
     except LosslesscheckError:
         raise
     except Exception as error:
         raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
     m.check_outcome(result)
+    return result
 
 
 def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
@@ -55,12 +60,17 @@ def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
 
     Raises:
         RuleError: naming the rule, if it raises, returns what is no tuple of tokens, draws from
-            what is no distribution, or does not come to an end.
+            what is no distribution, is not a function of its draws, or does not come to an end.
     """
 
     def paths() -> None:
         for seed in range(PATHS):
-            run_once(rule, tree, vocabulary, seed)
+            first, again = (run_once(rule, tree, vocabulary, seed) for _ in range(2))
+            if first != again:
+                raise RuleError(
+                    f"the same draws gave {first} and then {again}; a rule must take all its randomness "
+                    "from the machine and keep nothing between runs"
+                )
 
     try:
         Budget(seconds=SECONDS).run(paths)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 import time
 from fractions import Fraction
 
@@ -188,6 +189,18 @@ def _draws_from_no_distribution(m, p, q, tree):  # type: ignore[no-untyped-def]
     return (m.draw(p(()) * m.number(Fraction(1, 2))),)
 
 
+def _has_its_own_randomness(m, p, q, tree):  # type: ignore[no-untyped-def]
+    return (random.randrange(3),)
+
+
+_SEEN: list[object] = []
+
+
+def _remembers(m, p, q, tree):  # type: ignore[no-untyped-def]
+    _SEEN.append(m)
+    return (len(_SEEN) % 2,)
+
+
 def _wrong_arguments(m, p, q, tree, extra):  # type: ignore[no-untyped-def]
     return ()
 
@@ -200,6 +213,8 @@ def _wrong_arguments(m, p, q, tree, extra):  # type: ignore[no-untyped-def]
         (_returns_a_list, "not a non-empty tuple"),
         (_returns_nothing, "not a non-empty tuple"),
         (_draws_from_no_distribution, "which is no distribution: it sums to 1/2"),
+        (_remembers, "keep nothing between runs"),
+        (_has_its_own_randomness, "all its randomness"),
         (_wrong_arguments, "the arguments must be"),
     ],
     ids=lambda value: "" if isinstance(value, str) else value.__name__,

@@ -1,12 +1,13 @@
 """Weak signs of rational functions of distributions, and opaque minima.
 
-min(f, 0) is a new symbol, an *atom*, of which nothing is known but atom ≤ 0 and f − atom ≥ 0 (and, for
-the minimum of two non-negative numbers, that it is non-negative). An identity that holds with atoms free
-holds for the true minima. What the signs are taken from also holds when every distribution is in the
-interior of the simplex and every atom a little below its true value: that set is open, so that no
-divisor is zero on all of it, and every true point is a limit of it. Laws, weights and masses
-are continuous there, which is why the obligations of a proof suffice at the points where a divisor is
-zero.
+min(f, 0) is a new symbol, an *atom*, of which nothing is known but atom ≤ 0, f − atom ≥ 0 and, for
+f = a − b with a, b ≥ 0, that b + atom ≥ 0. An identity that holds with atoms free holds for the true
+minima.
+
+What the signs are taken from also holds where every distribution is in the interior of the simplex and
+every atom a little below its true value: that set is open, so that no divisor is zero on all of it, and
+every true point is a limit of it. Laws, weights and masses are continuous there, which is why the
+obligations of a proof suffice at the points where a divisor is zero.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from losslesscheck.errors import Undecided
 Exponents = tuple[int, ...]
 Fact = tuple[fmpq_mpoly, list[tuple[Exponents, Any]]]
 
-DEPTH = 4
+DEPTH = 3
 """How many known inequalities a sign may be combined from."""
+
+STEPS = 500
+"""How many combinations are tried for a sign."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,8 @@ class Signs:
         self.atoms: dict[str, Atom] = {}
         self._facts: dict[str, fmpq_mpoly] = {}
         self._known: dict[tuple[str, int], int] = {}
+        self._factors: dict[str, tuple[int, int]] = {}
+        self._steps = 0
         self._monomials: dict[Exponents, int] = {}
 
     def sign(self, f: Rational) -> int:
@@ -144,6 +150,11 @@ class Signs:
             else:
                 symbol = self.coordinates.scalar(name, -1, hidden)
             self._take((of - symbol).numerator)
+            # f = P − N with P, N ≥ 0 term by term, so that min(f, 0) ≥ −N.
+            terms = of.numerator.to_dict().items()
+            negative = {e: abs(value) for e, value in terms if value * self._monomial(e) < 0}
+            negative = {e: value * self._monomial(e) for e, value in negative.items()}
+            self._take(self.field.context.from_dict(negative) + symbol.numerator)
         return self.atoms[key]
 
     def _polynomial(self, polynomial: fmpq_mpoly) -> int:
@@ -159,14 +170,25 @@ class Signs:
     def _factor(self, factor: fmpq_mpoly) -> int:
         if sign := self._termwise(factor):
             return sign
+        key = str(factor)
+        sign, facts_then = self._factors.get(key, (0, -1))
+        if not sign and facts_then < len(self._facts):
+            sign = self._search(factor)
+            self._factors[key] = sign, len(self._facts)
+        return sign
+
+    def _search(self, factor: fmpq_mpoly) -> int:
         # Of a fact only the negative terms can cancel a negative term.
         facts = [
             (fact, [(e, c) for e, c in fact.to_dict().items() if c * self._monomial(e) < 0])
             for fact in self._instances(factor)
         ]
-        if self._combined(factor, facts, DEPTH):
-            return 1
-        return -1 if self._combined(-factor, facts, DEPTH) else 0
+        self._steps = 0
+        for depth in range(1, DEPTH + 1):
+            for sign in (1, -1):
+                if self._combined(factor * sign, facts, depth):
+                    return sign
+        return 0
 
     def _monomial(self, exponents: Exponents) -> int:
         """The weak sign of a monomial."""
@@ -188,7 +210,8 @@ class Signs:
         bad = next(((e, c) for e, c in polynomial.to_dict().items() if c * self._monomial(e) < 0), None)
         if bad is None:
             return True
-        if depth == 0:
+        self._steps += 1
+        if depth == 0 or self._steps > STEPS:
             return False
         exponents, need = bad
         for fact, negative in facts:

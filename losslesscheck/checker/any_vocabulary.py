@@ -43,7 +43,7 @@ from pathlib import Path as File
 from typing import Any
 
 from losslesscheck.checker.expression import ExpressionError, evaluate
-from losslesscheck.checker.interpreter import Path, RuleProblem
+from losslesscheck.checker.interpreter import Divisor, Path, RuleProblem
 from losslesscheck.checker.polynomials import PRIME, Free, common_factor
 from losslesscheck.checker.samples import Sample, samples
 
@@ -51,6 +51,7 @@ POINTS = 3
 SAMPLES = 10
 
 Place = tuple[tuple[str | bool, ...], int]
+Event = tuple[Sample, Path, Divisor]
 
 
 def check(certificate: dict[str, Any], function: Callable[..., Any]) -> list[str]:
@@ -216,27 +217,29 @@ def _runs(
         yield from _same_law(scene, sample, paths)
         if scene["call"].get("width"):
             yield from _same_seconds(scene, certificate["greedy"], sample, paths)
-    met: dict[Place, list[tuple[Sample, Path, Fraction]]] = {}
+    met: dict[Place, list[Event]] = {}
     for sample, paths in runs:
         for path in paths:
-            for place, value in _places(path):
-                met.setdefault(place, []).append((sample, path, value))
+            for place, divisor in _places(path):
+                met.setdefault(place, []).append((sample, path, divisor))
     matched: dict[Place, int] = {}
     for place, events in met.items():
-        values = {value for _, _, value in events}
-        if values == {1} or (len(values) == 1 and len(events) > 1):
+        values = {divisor.value for _, _, divisor in events}
+        if values == {1} or (len(values) == 1 and len(events) > 1 and 0 not in values):
             continue  # a constant
         found = (
             number
             for number, o in enumerate(scene["obligations"])
             if any(list(place[0][: len(after)]) == after for after in o["after"])
-            and all(_is(o, sample, path, value) for sample, path, value in events)
+            and all(_is(o, *event) for event in events)
         )
         number = next(found, None)
-        if number is None:
-            yield f"after {list(place[0])}: a division or comparison is not among the obligations"
-        else:
+        if number is not None:
             matched[place] = number
+        elif not any(
+            all(_gives_way(vector, *event) for event in events) for vector in scene["vectors"].values()
+        ):
+            yield f"after {list(place[0])}: a division or comparison is not among the obligations"
     for sample, paths in runs:
         yield from _masses(scene["obligations"], matched, sample, paths)
 
@@ -256,18 +259,27 @@ def _same_seconds(scene: dict[str, Any], greedy: bool, sample: Sample, paths: li
             yield f"after {label} the second token does not have the target's law"
 
 
-def _places(path: Path) -> Iterator[tuple[Place, Fraction]]:
+def _places(path: Path) -> Iterator[tuple[Place, Divisor]]:
     """Where on a path something is divided by or compared: the outcomes so far, and a running number."""
     counts: dict[int, int] = {}
-    for before, value in path.divisors:
-        counts[before] = counts.get(before, 0) + 1
-        yield (tuple(outcome for outcome, _ in path.choices[:before]), counts[before]), value
+    for divisor in path.divisors:
+        counts[divisor.before] = counts.get(divisor.before, 0) + 1
+        outcomes = tuple(outcome for outcome, _ in path.choices[: divisor.before])
+        yield (outcomes, counts[divisor.before]), divisor
 
 
-def _is(obligation: dict[str, Any], sample: Sample, path: Path, value: Fraction) -> bool:
+def _is(obligation: dict[str, Any], sample: Sample, path: Path, divisor: Divisor) -> bool:
     if not set(obligation["tokens"]) <= set(path.labels):
         return False
-    return sample.evaluate(obligation["divisor"], path.labels) in (value, -value)
+    value = sample.evaluate(obligation["divisor"], path.labels)
+    return value in (divisor.value, -divisor.value)
+
+
+def _gives_way(vector: dict[str, Any], sample: Sample, path: Path, divisor: Divisor) -> bool:
+    """Whether it is a sum with an alternative, and the certificate takes either for one vector."""
+    return (
+        divisor.alternative and "norm" in vector and sample.sum(vector["norm"], path.labels) == divisor.value
+    )
 
 
 def _masses(

@@ -24,6 +24,15 @@ class _Choice(BaseException):
         self.options = options
 
 
+@dataclass(frozen=True)
+class Divisor:
+    """A divisor: after how many choices, its value, and whether there is an alternative to dividing."""
+
+    before: int
+    value: Fraction
+    alternative: bool
+
+
 @dataclass
 class Path:
     """A path of positive probability.
@@ -32,8 +41,7 @@ class Path:
         choices: (outcome, probability) of every choice; the outcome of a draw is the token's label.
         values: the token drawn, or the truth value, of every choice.
         labels: label → token.
-        divisors: (number of choices before, value) of every divisor and every difference that a comparison
-            supposes not to be zero.
+        divisors: what was divided by, and the differences that a comparison supposes not to be zero.
         law: the law of the next token where the path ends.
         emitted: the tokens emitted, by a rule that is written whole.
     """
@@ -41,7 +49,7 @@ class Path:
     choices: list[tuple[str | bool, Fraction]]
     labels: dict[str, int]
     values: list[int] = field(default_factory=list)
-    divisors: list[tuple[int, Fraction]] = field(default_factory=list)
+    divisors: list[Divisor] = field(default_factory=list)
     law: list[Fraction] = field(default_factory=list)
     emitted: tuple[int, ...] = ()
 
@@ -224,8 +232,8 @@ class Interpreter:
             self._path.labels[label] = value
         return value
 
-    def _note(self, value: Fraction) -> None:
-        self._path.divisors.append((len(self._path.choices), value))
+    def _note(self, value: Fraction, alternative: bool = False) -> None:
+        self._path.divisors.append(Divisor(len(self._path.choices), value, alternative))
 
     def value(self, number: Any) -> Fraction:
         return number.value if isinstance(number, Number) else Fraction(number)
@@ -274,9 +282,10 @@ class Interpreter:
 
     def norm(self, vector: Vector, otherwise: Vector | None = None) -> Vector:
         total = sum(vector.values, Fraction(0))
-        if otherwise is not None:
-            return otherwise if total == 0 else Vector(self, [a / total for a in vector.values])
-        return vector / Number(self, total)
+        if otherwise is None:
+            return vector / Number(self, total)
+        self._note(total, alternative=True)
+        return otherwise if total == 0 else Vector(self, [a / total for a in vector.values])
 
     def sum(self, vector: Vector) -> Number:
         return Number(self, sum(vector.values, Fraction(0)))

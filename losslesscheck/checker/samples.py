@@ -105,6 +105,13 @@ class Sample:
         except (ZeroDivisionError, _NoToken):
             return None
 
+    def sum(self, entries: dict[str, str], labels: dict[str, int]) -> Fraction | None:
+        """The sum of a vector of the scene; ``None`` where it is undefined."""
+        try:
+            return sum(self._written(entries, labels), Fraction(0))
+        except (ZeroDivisionError, _NoToken):
+            return None
+
     def symbol(self, name: str, labels: dict[str, int]) -> Fraction:
         """The true value of an entry, a sum or an atom."""
         vector, _, token = name.rstrip("]").partition("[")

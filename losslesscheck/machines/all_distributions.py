@@ -39,7 +39,8 @@ from losslesscheck.machines.cases import Case, CaseFails, Cases
 from losslesscheck.machines.diagram import certificate
 from losslesscheck.machines.domain import Domain, SymbolVector
 from losslesscheck.machines.exact import exact_law
-from losslesscheck.machines.symbolic import NotShown, Symbolic
+from losslesscheck.machines.obligations import NotShown
+from losslesscheck.machines.symbolic import Symbolic
 from losslesscheck.model import Model
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
@@ -90,11 +91,11 @@ def prove(
             if found is not None:
                 facts["undefined_at"] = found
         return Proof(False, statement, reason=reason, facts=facts)
-    written = None
-    if certify:
-        written = certificate(rule, tree, vocabulary, assume_positive_draft, statement, units)
-        if isinstance(written, str):
-            facts["certificate"], written = written, None
+    if not certify:
+        return Proof(True, statement, facts=facts)
+    written = certificate(rule, tree, vocabulary, assume_positive_draft, statement, units)
+    if isinstance(written, str):
+        return Proof(True, statement, facts={**facts, "certificate": written})
     return Proof(True, statement, facts=facts, certificate=written)
 
 
@@ -149,7 +150,7 @@ class Unit:
         Raises:
             CaseFails: for one that is not shown to.
         """
-        cases = Cases(self.domain, self.machine.relied)
+        cases = Cases(self.domain, self.machine.ledger.relied)
         for context, differences in self.rows:
             try:
                 self.cases.append(cases.show(differences))
@@ -163,7 +164,7 @@ class Unit:
             "paths": self.machine.paths,
             "atoms": len(self.domain.atoms),
             "cases": self._leaves,
-            "obligations": len(self.machine.discharged),
+            "obligations": len(self.machine.ledger.discharged),
             "symbols": len(self.domain.field.names) - len(self.domain.atoms) - len(self.domain.indicators),
         }
 
@@ -208,5 +209,3 @@ def _simple(vocabulary: int) -> Iterator[list[Fraction]]:
     for size in dict.fromkeys((1, 2, vocabulary)):
         for support in combinations(range(vocabulary), size):
             yield [Fraction(int(token in support), size) for token in range(vocabulary)]
-
-

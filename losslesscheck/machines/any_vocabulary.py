@@ -1,57 +1,33 @@
 """The any-vocabulary reading: the law of the next token, for every finite vocabulary at once.
 
-A step rule is called once, with arbitrary distributions p (the running residual) and q (the draft), and
-its two continuations are replaced by what the theorem's induction gives: ``accept(x)`` emits x,
-``reject(r)`` goes on to emit a token with law r. If the next token then has law p, so it has in every tree. A
-node rule is called with up to so many distinct fixed siblings; of a rule that is written whole only
-trees of one level are read, and only the law of the first token.
-
-What is checked: the law equals the target's as a rational function, with minima and sums as free symbols
-(``algebra.signs`` says why that suffices); every vector that is drawn from or handed on is
-a distribution and every probability lies in [0, 1], by known signs; every divisor is zero only where
-the probability of getting to it is zero.
+``scenes`` says how a rule is called and what stands for the continuations of a step. What is checked: the
+law equals the target's as a rational function, with minima and sums as free symbols (``algebra.signs``
+says why that suffices); every vector that is drawn from or handed on is a distribution and every
+probability lies in [0, 1], by known signs; every divisor is zero only where the probability of getting
+to it is zero.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from losslesscheck.algebra.coordinates import PLACE
 from losslesscheck.algebra.field import FieldFull, Rational
-from losslesscheck.errors import RuleError, Undecided
+from losslesscheck.errors import Undecided
 from losslesscheck.machines.any_certificate import Obligation, Settled, certificate, facts
-from losslesscheck.machines.any_values import Token, Tried, Vector
-from losslesscheck.machines.blind import require_blind
+from losslesscheck.machines.any_values import Token
 from losslesscheck.machines.decisions import Entries, Node, Reached, law, nodes, obligations, second_law
-from losslesscheck.machines.generic import Case, Ending, Generic, tried
+from losslesscheck.machines.generic import Case, Generic
+from losslesscheck.machines.scenes import Scene, scenes
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
-from losslesscheck.tree import Tree
 
 CAPACITIES = (24, 48, 96, 192)
 """How many symbols a proof may use; more are tried when fewer do not suffice."""
 
 MOST_ARGMAXES = 3
-MOST_PATTERNS = 300
-
-
-@dataclass(frozen=True)
-class Scene:
-    """One way in which a rule is called.
-
-    Attributes:
-        call: what a certificate says of it.
-        where: what a reason for failure says of it.
-        fixed: the fixed tokens.
-        run: calls the rule on a machine and returns the law of the next token.
-    """
-
-    call: dict[str, Any]
-    where: str
-    fixed: tuple[str, ...]
-    run: Callable[[Generic], Ending]
 
 
 def prove(rule: Rule, siblings: int = 3) -> Proof:
@@ -67,7 +43,7 @@ def prove(rule: Rule, siblings: int = 3) -> Proof:
     statement = _statement(rule, siblings)
     every_tree = rule.form == "step"
     try:
-        settled = [done for scene in _scenes(rule, siblings) for done in _settle(rule, scene)]
+        settled = [done for scene in scenes(rule, siblings) for done in _settle(rule, scene)]
     except Undecided as undecided:
         return Proof(False, statement, every_tree, str(undecided))
     supposed = dict.fromkeys(s for done in settled for s in done.machine.suppositions)
@@ -89,153 +65,58 @@ def _statement(rule: Rule, siblings: int) -> str:
     return f"any vocabulary: every token {law} on one level of {drafts}; nothing about deeper trees"
 
 
-def _scenes(rule: Rule, siblings: int) -> Iterator[Scene]:
-    if rule.form == "step":
-        if rule.greedy:
-            raise Undecided("a greedy rule that is written as a step has no step identity")
-        yield _step(rule, None)
-        if rule.takes_tried:
-            require_blind(rule.function)
-            # Two pieces of history besides one: a rule that told them apart would be seen to.
-            yield _step(rule, 1)
-            yield _step(rule, 2)
-    elif rule.form == "node":
-        for count in range(siblings + 1):
-            for names in _siblings(rule, count):
-                yield _node(rule, names)
-    elif not rule.takes_tree:
-        yield _whole(rule, None, ())
-    else:
-        for count in range(1, 2 if rule.single_path else siblings + 1):
-            for names in _siblings(rule, count) if rule.fixed_tokens else [()]:
-                yield _whole(rule, count, names)
-
-
-def _siblings(rule: Rule, count: int) -> list[tuple[str, ...]]:
-    """Names for fixed siblings: in every pattern of equal ones, unless the claim needs distinct ones."""
-    patterns: list[tuple[int, ...]] = [()]
-    for _ in range(count):
-        patterns = [(*p, i) for p in patterns for i in range(1, max(p, default=0) + 2)]
-        if rule.distinct_siblings:
-            patterns = patterns[-1:]  # all different
-        if len(patterns) > MOST_PATTERNS:
-            raise Undecided(f"{count} siblings can be equal in more than {MOST_PATTERNS} ways")
-    return [tuple(f"t{i}" for i in pattern) for pattern in patterns]
-
-
-def _step(rule: Rule, history: int | None) -> Scene:
-    def run(m: Generic) -> Ending:
-        def reject(residual: Vector, **state: Any) -> Ending:
-            m.require_distribution(residual, "rejects with")
-            _require_state(rule, state)
-            return Ending(residual.entries)
-
-        draft = Token("t1") if rule.fixed_tokens else m.distribution("q")
-        state = {"tried": tried(history)} if rule.takes_tried else {}
-        return _ending(rule.apply(m, m.distribution("p"), draft, _emit(m), reject, **state))
-
-    where = "" if history is None else "after other siblings were tried: "
-    call = {"form": "step"} | ({"tried": history or 0} if rule.takes_tried else {})
-    return Scene(call, where, ("t1",) if rule.fixed_tokens else (), run)
-
-
-def _node(rule: Rule, names: tuple[str, ...]) -> Scene:
-    def run(m: Generic) -> Ending:
-        emit = _emit(m)
-
-        def accept(token: Token) -> Ending:
-            if not isinstance(token, Token) or token.name not in names:
-                raise Undecided(f"the rule accepts {token!r}, which is none of the siblings")
-            return emit(token)
-
-        return _ending(rule.apply(m, m.distribution("p"), [Token(name) for name in names], accept, emit))
-
-    where = f"siblings {', '.join(names) or 'none'}: "
-    return Scene({"form": "node", "siblings": list(names)}, where, _distinct(names), run)
-
-
-def _whole(rule: Rule, count: int | None, names: tuple[str, ...]) -> Scene:
-    def run(m: Generic) -> Ending:
-        p, q = _model(m, "p"), _model(m, "q")
-        p(()), q(())
-        if count is None:
-            outcome = rule.apply(m, p, q)
-        else:
-            tokens: Any = [Token(name) for name in names]
-            outcome = rule.apply(m, p, q, Tree.siblings(tokens) if names else Tree.regular((count,)))
-        if not isinstance(outcome, tuple) or not outcome or not all(isinstance(t, Token) for t in outcome):
-            raise RuleError(f"the rule returned {outcome!r}, not a non-empty tuple of tokens")
-        if count is not None and len(outcome) > 2:
-            raise Undecided(f"the rule emits {len(outcome)} tokens on a tree of one level")
-        return Ending(m.point(outcome[0]).entries, tuple(token.name for token in outcome))
-
-    where = "" if count is None else f"{count} draft{'s'[: count != 1]}: "
-    call = {"form": "whole", "width": count} | ({"siblings": list(names)} if names else {})
-    return Scene(call, where, _distinct(names), run)
-
-
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
-
-
-def _model(m: Generic, name: str) -> Callable[[tuple[Token, ...]], Vector]:
-    """A model as a function of the context: after every context an arbitrary distribution of its own."""
-    rows: dict[tuple[str, ...], Vector] = {}
-
-    def at(context: tuple[Token, ...]) -> Vector:
-        key = tuple(token.name for token in context)
-        if key not in rows:
-            rows[key] = m.distribution("_".join((name, *key)), hidden=context)
-        return rows[key]
-
-    return at
-
-
-def _ending(outcome: Any) -> Ending:
-    if not isinstance(outcome, Ending):
-        raise RuleError(f"the rule returned {outcome!r}, not what one of its continuations returned")
-    return outcome
-
-
-def _emit(m: Generic) -> Callable[[Token], Ending]:
-    def emit(token: Token) -> Ending:
-        if not isinstance(token, Token):
-            raise RuleError(f"the rule emits {token!r}, which is no token")
-        return Ending(m.point(token).entries)
-
-    return emit
-
-
-def _require_state(rule: Rule, state: dict[str, Any]) -> None:
-    for name, value in state.items():
-        if name != "tried" or not rule.takes_tried:
-            raise Undecided(f"the rule hands {name} on to the next sibling")
-        if not isinstance(value, tuple) or not all(isinstance(t, (Token, Tried)) for t in value):
-            raise Undecided("the rule hands on as tried what is no tuple of tokens")
-
-
-def _settle(
-    rule: Rule, scene: Scene, largest: dict[str, str] | None = None, fixed: tuple[str, ...] | None = None
-) -> Iterator[Settled]:
+def _settle(rule: Rule, scene: Scene, supposed: Supposed | None = None) -> Iterator[Settled]:
     """Proves a scene, in every case of which fixed token an argmax is."""
-    largest, fixed = largest or {}, scene.fixed if fixed is None else fixed
+    supposed = supposed or Supposed(scene.fixed)
     for capacity in CAPACITIES:
-        m = Generic(capacity, fixed, largest)
+        m = Generic(capacity, supposed.fixed, supposed.largest, supposed.either)
         try:
             yield _settled(rule, scene, m)
         except FieldFull:
             continue
         except Case as case:
-            if len(largest) == MOST_ARGMAXES:
-                raise Undecided("the rule asks for the argmax of too many distributions") from None
-            new = f"a{len(largest)}"
-            for token in (*fixed, new):
-                longer = fixed if token in fixed else (*fixed, new)
-                yield from _settle(rule, scene, {**largest, case.of: token}, longer)
+            for longer in supposed.cases(case.of):
+                yield from _settle(rule, scene, longer)
+        except _Unmet as unmet:
+            if unmet.divisor not in m.alternatives:
+                raise Undecided(f"{scene.where}{unmet}") from None
+            yield from _settle(rule, scene, replace(supposed, either=supposed.either | {unmet.divisor}))
         except Undecided as undecided:
-            raise Undecided(f"{scene.where}{undecided}") from None
+            if not m.alternatives:
+                raise Undecided(f"{scene.where}{undecided}") from None
+            try:
+                either = supposed.either.union(m.alternatives)
+                yield from _settle(rule, scene, replace(supposed, either=either))
+            except Undecided:
+                raise Undecided(f"{scene.where}{undecided}") from None
         return
     raise Undecided(f"{scene.where}the proof needs more than {CAPACITIES[-1]} symbols")
+
+
+@dataclass(frozen=True)
+class Supposed:
+    """The case of a scene; see ``Generic`` for the attributes."""
+
+    fixed: tuple[str, ...]
+    largest: dict[str, str] = field(default_factory=dict)
+    either: frozenset[str] = frozenset()
+
+    def cases(self, vector: str) -> Iterator[Supposed]:
+        """Every case of where ``vector`` is largest: at a fixed token, or at a new one."""
+        if len(self.largest) == MOST_ARGMAXES:
+            raise Undecided("the rule asks for the argmax of too many distributions")
+        new = f"a{len(self.largest)}"
+        for token in (*self.fixed, new):
+            fixed = tuple(dict.fromkeys((*self.fixed, token)))
+            yield replace(self, fixed=fixed, largest={**self.largest, vector: token})
+
+
+class _Unmet(Undecided):
+    """An obligation is not met."""
+
+    def __init__(self, message: str, divisor: str) -> None:
+        super().__init__(message)
+        self.divisor = divisor
 
 
 def _settled(rule: Rule, scene: Scene, m: Generic) -> Settled:
@@ -293,10 +174,12 @@ def _met(reached: Reached, m: Generic) -> Obligation:
     size = divisor if m.signs.nonnegative(divisor) else -divisor
     if m.signs.nonnegative(size) and m.signs.nonnegative(size - mass):
         return Obligation(*known, None)
-    exhausted = any("without" in m.definitions.get(name, {}) for name in m.summed_vectors(divisor))
-    raise Undecided(
-        f"{'the draft may be exhausted: ' if exhausted else ''}the rule divides by {_short(divisor)}, which "
-        f"may be zero while the probability of getting there, {_short(mass)}, is not{_legend(m)}"
+    without = any("without" in m.definitions.get(name, {}) for name in m.summed_vectors(divisor))
+    exhausted = "the draft may be exhausted: " if without else ""
+    raise _Unmet(
+        f"{exhausted}the rule divides by {_short(divisor)}, which may be zero while the probability of "
+        f"getting there, {_short(mass)}, is not{_legend(m)}",
+        str(divisor),
     )
 
 

@@ -20,8 +20,9 @@ from typing import Any
 from flint import fmpq_mpoly
 
 from losslesscheck.algebra.field import Rational
-from losslesscheck.machines.domain import Atom, Domain, Indicator, canonical
+from losslesscheck.machines.domain import Domain, Indicator
 from losslesscheck.machines.entailment import Condition, Relation
+from losslesscheck.machines.known_signs import Atom, canonical
 
 MOST_CASES = 20_000
 """Leaves of a case tree after which the analysis gives up."""
@@ -37,12 +38,14 @@ class Case:
 
     Attributes:
         definition: what is split on, before earlier splits are substituted; ``None`` at a leaf.
+        fixed: names of the atom and the indicators that the sign fixes.
         branches: (sign of the definition, what follows); the case of a missing sign has no point.
         points: at a leaf that is not fat, the differences with its indicators' values; each is regular and
             zero at every point of the case.
     """
 
     definition: fmpq_mpoly | None = None
+    fixed: list[str] = field(default_factory=list)
     branches: list[tuple[int, Case]] = field(default_factory=list)
     points: list[Rational] = field(default_factory=list)
 
@@ -103,7 +106,8 @@ class Cases:
         if definition is None:
             return self._leaf(differences, path)
         known = self._at(definition, path.values)
-        case = Case(definition)
+        atom, indicators = self._made_from(definition)
+        case = Case(definition, [o.name for o in (atom, *indicators) if o is not None])
         for sign in self._signs(definition, known):
             below = self._branch(definition, known, sign, path)
             if not self._empty(below):
@@ -223,9 +227,7 @@ class Cases:
             singular = denominator.is_zero() or (
                 not denominator.is_constant() and not refuted([*conditions, Condition(denominator, "==")])
             )
-            if singular or not (
-                numerator.is_zero() or refuted([*conditions, Condition(numerator, "!=")])
-            ):
+            if singular or not (numerator.is_zero() or refuted([*conditions, Condition(numerator, "!=")])):
                 raise CaseFails(f"the difference is not shown to be zero {self._where(path)}")
             points.append(fixed)
         return Case(points=points)

@@ -69,9 +69,7 @@ def _unit(unit: Unit) -> dict[str, Any]:
             for (model, context), vector in domain.distributions.items()
         ],
         "atoms": [[atom.name, text(atom.definition)] for atom in domain.atoms],
-        "indicators": [
-            [i.name, text(-i.core if i.flipped else i.core)] for i in domain.indicators
-        ],
+        "indicators": [[i.name, text(-i.core if i.flipped else i.core)] for i in domain.indicators],
         "states": [_node(state.node) for state in unit.machine.states],
         "root": unit.root,
         "demanded": [[list(context), number] for context, number in unit.demanded.items()],
@@ -86,7 +84,7 @@ def _unit(unit: Unit) -> dict[str, Any]:
                 "given": [[text(g.condition.polynomial), g.condition.relation] for g in owed.given],
                 "because": how,
             }
-            for owed, how in unit.machine.discharged
+            for owed, how in unit.machine.ledger.discharged
         ],
     }
 
@@ -102,7 +100,10 @@ def _node(node: Node) -> dict[str, Any]:
     if node.outcome == UNDEFINED:
         return {"undefined": True}
     if isinstance(node.outcome, Entered):
-        return {"enter": list(node.outcome), "children": [_tree(child) for child in node.outcome.children]}
+        return {
+            "enter": list(node.outcome.context),
+            "children": [_tree(child) for child in node.outcome.children],
+        }
     return {"emit": list(node.outcome)}
 
 
@@ -112,6 +113,7 @@ def _case(unit: Unit, case: Case) -> dict[str, Any]:
         return {} if not case.points else {"points": [_fraction(unit, value) for value in case.points]}
     return {
         "split": text(case.definition),
+        "fixed": case.fixed,
         "branches": [[sign, _case(unit, below)] for sign, below in case.branches],
     }
 

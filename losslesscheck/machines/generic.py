@@ -1,43 +1,22 @@
 """The machine for a vocabulary that is not fixed: it follows a rule's text with symbols for everything.
 
-Tokens are fixed ones (siblings, the target's argmax) or drawn ones; different names are different tokens.
-The rule is replayed along every path of its decision tree, as in ``replay``, but a draw has one option for
-every token known so far and one for a token different from all of these.
-"""
+Tokens are fixed ones (siblings, the target's argmax) or drawn ones; different names are different tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from losslesscheck.algebra.coordinates import Coordinates, is_drawn
-from losslesscheck.algebra.field import Field, FieldFull, Rational
+from losslesscheck.algebra.field import Field, Rational
 from losslesscheck.algebra.signs import Signs
-from losslesscheck.errors import LosslesscheckError, RuleError, Undecided
+from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.machines import coin as coins
-from losslesscheck.machines.any_values import History, Number, Token, Tried, Vector
-from losslesscheck.machines.decisions import Entries, Node
+from losslesscheck.machines.any_values import Number, Token, Tried, Vector
+from losslesscheck.machines.decisions import Entries
+from losslesscheck.machines.explorer import Choice, Explorer, positive_lead
 from losslesscheck.machines.vocabulary import Outcome
-
-MOST_CHOICES = 60
-MOST_PATHS = 20000
-
-
-@dataclass(frozen=True)
-class Ending:
-    """How a path ends: the law of the next token, and for a rule that is written whole all tokens."""
-
-    law: Entries
-    emitted: tuple[str, ...] = ()
-
-
-class _Choice(BaseException):
-    """The script is used up: (outcome, value, weight) of the options, and which of them is generic."""
-
-    def __init__(self, options: list[tuple[str | bool, Any, Rational]], generic: str | None) -> None:
-        self.options, self.generic = options, generic
 
 
 class Case(BaseException):
@@ -70,37 +49,41 @@ class TokenCoin(coins.Coin):
     __le__ = __lt__
 
 
-class Generic:
+class Generic(Explorer):
     """The machine.
 
     Args:
         capacity: how many symbols there is room for.
         fixed: the names of the fixed tokens.
         largest: vector (its ``key``) → the fixed token at which it is largest.
+        either: sums that are not supposed to differ from zero where ``norm`` has an alternative.
 
     Attributes:
+        alternatives: sums that are, though ``norm`` has an alternative.
         definitions: what the vectors stand for that are neither p nor q nor atoms.
         suppositions: what the rule needs of the vocabulary.
         models: the vectors that are distributions of the target or the draft.
     """
 
     def __init__(
-        self, capacity: int, fixed: Sequence[str] = (), largest: dict[str, str] | None = None
+        self,
+        capacity: int,
+        fixed: Sequence[str] = (),
+        largest: dict[str, str] | None = None,
+        either: frozenset[str] = frozenset(),
     ) -> None:
+        super().__init__(fixed)
         self.coordinates = Coordinates(capacity)
         self.field: Field = self.coordinates.field
         self.signs = Signs(self.coordinates)
-        self.fixed = tuple(fixed)
         self.largest = dict(largest or {})
+        self.either = either
+        self.alternatives: dict[str, None] = {}
         self.definitions: dict[str, dict[str, Any]] = {}
         self.suppositions: dict[str, None] = {}
         self.zero, self.one = Number(self, self.field.zero), Number(self, self.field.one)
         self.models: set[str] = set()
         self._vectors: dict[str, Vector] = {}
-        self._script: list[tuple[str | bool, Any]] = []
-        self._position = 0
-        self._node = Node(self.fixed)
-        self._paths = 0
 
     # What a rule may ask
 
@@ -110,8 +93,8 @@ class Generic:
     def draw(self, distribution: Vector, coin: TokenCoin | None = None) -> Token:
         if coin is not None:
             coin.draw()
-        if self._replaying:
-            token: Token = self._next()
+        if self.replaying:
+            token: Token = self.next()
             return token
         self.require_distribution(distribution, "draws from")
         options: list[tuple[str | bool, Any, Rational]] = [
@@ -120,15 +103,15 @@ class Generic:
         generic = f"x{sum(map(is_drawn, self.known)) + 1}"
         smooth = self.coordinates.rename(distribution.entries.smooth, "y", generic)
         options.append((generic, Token(generic), smooth))
-        raise self._choice(options, generic)
+        raise Choice(options, generic)
 
     def flip(self, probability: Number | int) -> bool:
-        if self._replaying:
-            return bool(self._next())
+        if self.replaying:
+            return bool(self.next())
         p = self._number(probability)
         if not (self.signs.nonnegative(p) and self.signs.nonnegative(self.field.one - p)):
             raise Undecided(f"the rule flips with {p}, which is not known to lie in [0, 1]")
-        raise self._choice([(True, True, p), (False, False, self.field.one - p)])
+        raise Choice([(True, True, p), (False, False, self.field.one - p)])
 
     def coin(self, levels: int | None = None) -> TokenCoin:
         if levels is not None:
@@ -157,8 +140,11 @@ class Generic:
             if self._nonnegative(vector):
                 self.signs.know(total)
             if otherwise is not None:
-                return self._either(vector, otherwise)
-            self._owe(total)
+                key = str(positive_lead(total))
+                if key in self.either:
+                    return self._either(vector, otherwise)
+                self.alternatives[key] = None
+            self.owe(total)
         inverse = total.inverse()
         return Vector(self, vector.entries.map(lambda a: a * inverse))
 
@@ -237,7 +223,7 @@ class Generic:
         if b.is_zero():
             raise Undecided("the rule divides by zero")
         if not b.is_constant():
-            self._owe(b)
+            self.owe(b)
         return a * b.inverse()
 
     def less(self, a: Rational, b: Rational, strict: bool) -> bool:
@@ -249,7 +235,7 @@ class Generic:
         if not sign:
             raise Undecided(f"the rule compares {a} with {b}: which is larger depends on the distributions")
         if not difference.is_constant() and strict == (sign > 0):
-            self._owe(difference)
+            self.owe(difference)
         return sign > 0
 
     def equal(self, a: Rational, b: Rational) -> bool:
@@ -258,13 +244,8 @@ class Generic:
         if difference.is_zero():
             return True
         if not difference.is_constant():
-            self._owe(difference)
+            self.owe(difference)
         return False
-
-    def _owe(self, divisor: Rational) -> None:
-        if not self._replaying:
-            lead = divisor.numerator.leading_coefficient()
-            self._node.divisors.append(-divisor if lead < 0 else divisor)
 
     # Vectors
 
@@ -333,68 +314,3 @@ class Generic:
         if isinstance(value, (int, Fraction)):
             return self.field.constant(value)
         raise RuleError(f"the rule uses {value!r} as a number")
-
-    # The decision tree
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The tokens known at this point of the path."""
-        script = self._script[: self._position]
-        drawn = dict.fromkeys(o for o, _ in script if isinstance(o, str) and is_drawn(o))
-        return (*self.fixed, *drawn)
-
-    @property
-    def _replaying(self) -> bool:
-        return self._position < len(self._script)
-
-    def _next(self) -> Any:
-        self._position += 1
-        return self._script[self._position - 1][1]
-
-    def _choice(self, options: list[tuple[str | bool, Any, Rational]], generic: str | None = None) -> _Choice:
-        return _Choice([option for option in options if not option[2].is_zero()], generic)
-
-    def decide(self, program: Callable[[], Ending]) -> Node:
-        """The decision tree of ``program``.
-
-        Raises:
-            RuleError: if the rule raises.
-            Undecided: if it does what this machine cannot follow.
-            Case: if it asks for an argmax that ``largest`` does not have.
-            FieldFull: if the symbols run out.
-        """
-        self._paths = 0
-        return self._explore(program, [])
-
-    def _explore(self, program: Callable[[], Ending], script: list[tuple[str | bool, Any]]) -> Node:
-        if len(script) > MOST_CHOICES:
-            raise Undecided(f"the rule makes more than {MOST_CHOICES} choices on a path")
-        self._script, self._position = script, 0
-        drawn = dict.fromkeys(o for o, _ in script if isinstance(o, str) and is_drawn(o))
-        node = self._node = Node((*self.fixed, *drawn))
-        try:
-            ending = program()
-        except _Choice as choice:
-            options, node.generic = choice.options, choice.generic
-        except RecursionError:
-            raise Undecided("the rule recurses too deeply") from None
-        except (LosslesscheckError, FieldFull, MemoryError):
-            raise
-        except (TypeError, AttributeError, NotImplementedError) as error:
-            raise Undecided(f"the rule does what this reading cannot follow: {error}") from error
-        except Exception as error:
-            raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
-        else:
-            node.leaf, node.emitted = ending.law, ending.emitted
-            self._paths += 1
-            if self._paths > MOST_PATHS:
-                raise Undecided(f"the rule has more than {MOST_PATHS} paths")
-            return node
-        for outcome, value, weight in options:
-            node.edges.append((outcome, weight, self._explore(program, [*script, (outcome, value)])))
-        return node
-
-
-def tried(parts: int | None) -> tuple[()] | History:
-    """What a step is told of the siblings before it: nothing, or ``parts`` unknown pieces of history."""
-    return () if parts is None else History(parts)

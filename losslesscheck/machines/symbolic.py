@@ -3,10 +3,7 @@
 Every number is a rational function of the symbols, atoms and indicators of a ``Domain``. Drawing and
 flipping branch, as does a comparison whose outcome depends on p and q: its two branches get the weights
 β and 1 − β, β an indicator. Nothing else splits, and the law comes out as one formula for all p and q.
-
-At every division, normalisation, draw and flip the machine shows what the rule owes: a divisor is not
-zero where the path is alive, a flip lies in [0, 1], a vector drawn from is a distribution. It raises
-``NotShown`` for what it cannot show.
+What the rule owes on the way (see ``obligations``) is shown as it runs.
 """
 
 from __future__ import annotations
@@ -17,31 +14,23 @@ from fractions import Fraction
 from functools import cmp_to_key
 from typing import Any
 
-from flint import fmpq_mpoly
-
-from losslesscheck.algebra.field import FieldFull, Rational, divide
-from losslesscheck.errors import LosslesscheckError, RuleError, Undecided, Undefined
+from losslesscheck.algebra.field import FieldFull, Rational
+from losslesscheck.errors import RuleError, Undecided, Undefined
 from losslesscheck.law import UNDEFINED, rows
 from losslesscheck.machines.coin import Coin
+from losslesscheck.machines.comparisons import Branch, branches, decided
 from losslesscheck.machines.domain import Domain, SymbolVector
-from losslesscheck.machines.entailment import Condition
+from losslesscheck.machines.obligations import Given, Ledger, Owed
 from losslesscheck.machines.replay import Call, Choice, Replay
 from losslesscheck.machines.vocabulary import Outcome
 
 
-class NotShown(LosslesscheckError):
-    """Something that the rule owes does not follow; the message says what."""
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A context below which the walk goes on, at a node with ``children``."""
 
-
-class Entered(tuple[int, ...]):
-    """A context below which the walk goes on, at a node with ``children``; as an outcome, the context."""
-
+    context: tuple[int, ...]
     children: tuple[Any, ...]
-
-    def __new__(cls, context: tuple[int, ...], children: tuple[Any, ...]) -> Entered:
-        self = super().__new__(cls, context)
-        self.children = children
-        return self
 
 
 @dataclass(slots=True)
@@ -59,30 +48,6 @@ class Node:
     outcome: Any = None
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """What is true where a path is alive.
-
-    Attributes:
-        answer: (indicator's generator, its value) if a comparison said so, ``None`` if a weight.
-    """
-
-    condition: Condition
-    answer: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Owed:
-    """An obligation: where all of ``given`` holds, ``divisor`` is not zero.
-
-    A zero divisor stands for an undefined value: the conditions must contradict one another.
-    """
-
-    what: str
-    divisor: fmpq_mpoly
-    given: tuple[Given, ...]
-
-
 @dataclass(slots=True)
 class State:
     """A program evaluated once: its decision tree, its law, what it owes to those who enter it."""
@@ -97,8 +62,8 @@ class Symbolic(Replay):
 
     Args:
         domain: the symbols.
-        stop_below: outcomes of ``call`` that enter a deeper node of the token tree end the run: the
-            walk below is the same rule on a smaller tree, with the models shifted by the context.
+        stop_below: the walk into a deeper node of the token tree is not followed: below it the rule is
+            the same on a smaller tree, with the models shifted by the context.
         greedy: the rule is judged by the target's greedy decoding.
     """
 
@@ -107,17 +72,19 @@ class Symbolic(Replay):
         self.domain, self.field = domain, domain.field
         self.zero, self.one = self.field.zero, self.field.one
         self.stop_below, self.greedy = stop_below, greedy
+        self.ledger = Ledger(domain)
         self.states: list[State] = []
-        self.discharged: list[tuple[Owed, str]] = []
-        self.relied: set[tuple[int, int]] = set()
         self.paths = 0
         self.field.on_divide = self._on_divide
         self.field.on_compare = self._on_compare
         self._numbers: dict[Any, int] = {}
-        self._given: list[Given] = []
-        self._owed: list[Owed] = []
         self._kind = ""
-        self._seen: set[Any] = set()
+        self._seen: set[int] = set()
+
+    @property
+    def _fresh(self) -> bool:
+        """Whether the run is past its script: what happens now happens on this path for the first time."""
+        return self._position == len(self._script)
 
     # The primitives
 
@@ -125,23 +92,23 @@ class Symbolic(Replay):
         return self.field.constant(value)
 
     def draw(self, distribution: SymbolVector, coin: Any = None) -> int:
-        self._owe_distribution(distribution)
+        if self._fresh:
+            self.ledger.distribution(distribution, self.sum(distribution))
         if coin is None:
             self._kind = "draw"
             return int(self.choose([(t, w) for t, w in enumerate(distribution) if not w.is_zero()]))
         reached = self.zero
-        last = max(t for t, w in enumerate(distribution) if not w.is_zero())
-        for token, weight in enumerate(distribution[:last]):
+        for token, weight in enumerate(distribution[:-1]):
             reached = reached + weight
-            if not weight.is_zero() and coin < reached:
+            if coin < reached:
                 return token
-        return last
+        return len(distribution) - 1
 
     def flip(self, probability: Rational) -> bool:
         complement = self.one - probability
         if not probability.is_constant() and self._fresh:
-            self._owe_bound(probability, "a flip's probability")
-            self._owe_bound(complement, "one minus a flip's probability")
+            self.ledger.bound(probability, "a flip's probability")
+            self.ledger.bound(complement, "one minus a flip's probability")
         options = [(True, probability), (False, complement)]
         self._kind = "flip"
         return bool(self.choose([(value, weight) for value, weight in options if not weight.is_zero()]))
@@ -162,7 +129,7 @@ class Symbolic(Replay):
         return self.domain.relu(self._number(a))
 
     def sum(self, vector: SymbolVector) -> Rational:
-        total = self.zero
+        total: Rational = self.zero
         for value in vector:
             total = total + value
         return total
@@ -188,9 +155,7 @@ class Symbolic(Replay):
         return SymbolVector([self.zero if t in without else share for t in range(self.domain.vocabulary)])
 
     def point(self, token: int) -> SymbolVector:
-        return SymbolVector(
-            [self.one if t == token else self.zero for t in range(self.domain.vocabulary)]
-        )
+        return SymbolVector([self.one if t == token else self.zero for t in range(self.domain.vocabulary)])
 
     def top(self, vector: SymbolVector, count: int) -> tuple[int, ...]:
         def order(first: int, second: int) -> int:
@@ -214,12 +179,36 @@ class Symbolic(Replay):
         return Call(state, continuation)
 
     def is_token(self, value: Any) -> bool:
-        return (
-            isinstance(value, int) and not isinstance(value, bool) and 0 <= value < self.domain.vocabulary
-        )
+        return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < self.domain.vocabulary
 
     def _number(self, value: Any) -> Rational:
         return value if isinstance(value, Rational) else self.field.constant(value)
+
+    def check_outcome(self, result: Any) -> None:
+        if not isinstance(result, Entered):
+            super().check_outcome(result)
+
+    # Divisions and comparisons in the rule's text
+
+    def _on_divide(self, divisor: Rational) -> None:
+        if self._fresh and id(divisor) not in self._seen:
+            self._seen.add(id(divisor))
+            self.ledger.divide(divisor)
+
+    def _on_compare(self, a: Rational, b: Rational, strict: bool) -> bool:
+        if not self._fresh:
+            return bool(self.choose([]))
+        known = decided(self.domain, self.ledger.given, a - b, strict)
+        if known is None:
+            self._kind = "compare"
+            found = branches(self.domain, self.ledger.given, a - b, strict)
+            return bool(self.choose([(branch.answer, branch) for branch in found]))
+        # Replays must take the same way, whatever is known by then.
+        self._script.append(known)
+        self._position += 1
+        return known
+
+    # The fold
 
     def run(self, program: Callable[[], Outcome]) -> Any:
         try:
@@ -228,8 +217,6 @@ class Symbolic(Replay):
             if isinstance(error.__cause__, FieldFull):
                 raise error.__cause__ from None
             raise
-
-    # The fold
 
     def law(self, program: Callable[[], Outcome]) -> dict[tuple[Any, ...], Rational]:
         """Outcome → weight; everything that the program owes is shown, or ``NotShown`` is raised.
@@ -242,11 +229,11 @@ class Symbolic(Replay):
         except RecursionError:
             raise Undecided("the rule makes too many choices in a row: it may never return") from None
         for owed in state.owed:
-            self._settle(owed)
+            self.ledger.settle(owed)
         return state.law
 
     def _evaluate(self, program: Callable[[], Outcome]) -> State:
-        outer, self._owed = self._owed, []
+        outer, self.ledger.owed = self.ledger.owed, []
         node = self._unfold(program, [], [])
         law: dict[tuple[Any, ...], Rational] = {}
         for outcome, weight in self._gather(node).items():
@@ -255,14 +242,15 @@ class Symbolic(Replay):
                     self._add(law, deeper, self.domain.reduced(weight * mass))
             else:
                 self._add(law, outcome, weight)
-        state = State(node, self._contracted(law), self._owed)
-        self._owed = outer
+        state = State(node, self._contracted(law), self.ledger.owed)
+        self.ledger.owed = outer
         self.states.append(state)
         return state
 
     def _unfold(self, program: Callable[[], Outcome], script: list[Any], given: list[Given]) -> Node:
-        self._script, self._position = list(script), 0
-        self._given, self._seen = list(given), set()
+        """The decision tree below a script of choices."""
+        self._script, self._position, self._seen = list(script), 0, set()
+        self.ledger.given = list(given)
         options: list[tuple[Any, Any]] = []
         result: Any = None
         try:
@@ -270,32 +258,34 @@ class Symbolic(Replay):
         except Choice as choice:
             options = choice.options
         if options:
-            node, script, given = Node(self._kind), list(self._script), list(self._given)
+            node, script, given = Node(self._kind), list(self._script), list(self.ledger.given)
             for value, weight in options:
-                if isinstance(weight, _Branch):
+                if isinstance(weight, Branch):
                     more, weight = weight.given, weight.weight
                 else:
-                    more = self._alive(weight)
+                    more = self.ledger.alive(weight)
                 below = self._unfold(program, [*script, value], [*given, *more])
                 node.options.append((value, weight, below))
             return node
         self.paths += 1
-        given = list(self._given)
         if isinstance(result, Call):
+            given = self.ledger.given
             if result.state not in self._numbers:
                 self._evaluate(result.continuation)
                 self._numbers[result.state] = len(self.states) - 1
             number = self._numbers[result.state]
-            for owed in self.states[number].owed:
-                self._owe(Owed(owed.what, owed.divisor, (*given, *owed.given)))
+            self.ledger.given = given
+            self.ledger.enter(self.states[number].owed)
             return Node("end", outcome=number)
         if result == UNDEFINED:
-            self._owe(Owed("an undefined value", self.zero.numerator, tuple(given)))
+            self.ledger.undefined()
         return Node("end", outcome=result)
 
     def _gather(self, node: Node) -> dict[Any, Rational]:
+        """Outcome (a state's number included) → weight."""
         if node.kind == "end":
-            return {node.outcome: self.one}
+            outcome = node.outcome.context if isinstance(node.outcome, Entered) else node.outcome
+            return {outcome: self.one}
         total: dict[Any, Rational] = {}
         for _, weight, child in node.options:
             for outcome, mass in self._gather(child).items():
@@ -325,178 +315,6 @@ class Symbolic(Replay):
                     return law
         return {context: self.one}
 
-    # What is owed
-
-    @property
-    def _fresh(self) -> bool:
-        return self._position == len(self._script)
-
-    def _alive(self, weight: Rational) -> list[Given]:
-        """What a positive weight says."""
-        return [
-            Given(Condition(factor, ">"))
-            for factor in self.domain.positive_factors(self.domain.signed_numerator(weight))
-        ]
-
-    def _on_divide(self, divisor: Rational) -> None:
-        if not self._fresh or id(divisor) in self._seen:
-            return
-        self._seen.add(id(divisor))
-        numerator = self.domain.signed_numerator(divisor)
-        self._owe(Owed(f"the divisor {short(divisor)}", numerator, tuple(self._given)))
-        if self.domain.sign(numerator) > 0:
-            self._given += [
-                Given(Condition(f, ">")) for f in self.domain.positive_factors(numerator)
-            ]
-
-    def _owe(self, owed: Owed) -> None:
-        if how := self._follows(owed):
-            self.discharged.append((owed, how))
-        elif owed not in self._owed:
-            self._owed.append(owed)
-
-    def _follows(self, owed: Owed) -> str:
-        """How the obligation follows from what is given, linearly; empty if it does not."""
-        positive = {str(g.condition.polynomial) for g in owed.given if g.condition.relation == ">"}
-        conditions = [g.condition for g in owed.given]
-        if owed.divisor.is_zero():
-            return "contradiction" if self.domain.implies(conditions, owed.divisor, True) else ""
-        factors = self.domain.factors(owed.divisor)
-        if all(str(f) in positive or str(-f) in positive for f, _ in factors):
-            return "factor of the mass"
-        for signed in (owed.divisor, -owed.divisor):
-            if self.domain.implies(conditions, signed, strict=True):
-                return "bound on the mass"
-        return ""
-
-    def _settle(self, owed: Owed) -> None:
-        """Discharges what no path to it could, by z3 over the reals.
-
-        Raises:
-            NotShown: if that does not work.
-        """
-        conditions = [g.condition for g in owed.given]
-        if not owed.divisor.is_zero():
-            conditions.append(Condition(owed.divisor, "=="))
-        if not self.domain.nonlinear.refuted(conditions):
-            zero = "" if owed.divisor.is_zero() else " may be zero where it"
-            raise NotShown(f"{owed.what}{zero} is reached with positive probability")
-        self.discharged.append((owed, "z3"))
-
-    def _owe_bound(self, value: Rational, what: str) -> None:
-        """``value`` must be non-negative wherever the path is alive, on the relaxed domain."""
-        polynomial = self.domain.signed_numerator(value)
-        if self.domain.sign(polynomial) > 0:
-            return
-        weights = [g for g in self._given if g.answer is None]
-        # A comparison that allows equality bounds nothing near a point where atoms make it equal.
-        answers = [
-            g
-            for g in self._given
-            if g.answer is None
-            or g.condition.relation == ">"
-            or self.domain.nonlinear.symbols_only(g.condition.polynomial)
-        ]
-        for given in (weights, answers):
-            conditions = [g.condition for g in given]
-            if self.domain.implies(conditions, polynomial) or self.domain.nonlinear.refuted(
-                [*conditions, Condition(polynomial, "<")], exact=False
-            ):
-                self.relied |= {g.answer for g in given if g.answer is not None}
-                return
-        raise NotShown(f"{what} could be negative: {short(value)}")
-
-    def _owe_distribution(self, vector: SymbolVector) -> None:
-        if not self._fresh:
-            return
-        total = self.sum(vector)
-        if not (total - self.one).is_zero():
-            raise NotShown(f"a draw is from a vector that does not sum to one: its sum is {short(total)}")
-        for value in vector:
-            self._owe_bound(value, "an entry of a vector drawn from")
-
-    # Comparisons
-
-    def _on_compare(self, a: Rational, b: Rational, strict: bool) -> bool:
-        if not self._fresh:
-            return bool(self.choose([]))
-        known = self._compare(a - b, strict)
-        if known is None:
-            self._kind = "compare"
-            return bool(self.choose(self._branches(a - b, strict)))
-        self._script.append(known)
-        self._position += 1
-        return known
-
-    def _compare(self, difference: Rational, strict: bool) -> bool | None:
-        """Whether difference < 0 (or ≤ 0), if that is the same wherever the path is alive."""
-        polynomial = self.domain.signed_numerator(difference)
-        sign = self.domain.sign(polynomial)
-        conditions = [g.condition for g in self._given]
-        implies = self.domain.implies
-        if sign > 0 and strict:
-            return False
-        if sign < 0 and not strict:
-            return True
-        if sign >= 0 and implies(conditions, polynomial, strict=not strict):
-            return False
-        if sign <= 0 and implies(conditions, -polynomial, strict=strict):
-            return True
-        return None
-
-    def _branches(self, difference: Rational, strict: bool) -> list[tuple[bool, Any]]:
-        """The two answers to difference < 0 (or ≤ 0), weighed by an indicator."""
-        domain = self.domain
-        polynomial = domain.signed_numerator(difference)
-        core = self._core(polynomial)
-        originals = (core, polynomial)
-        below_strict, below_is_true = strict, True
-        if found := domain.atom_sign(core, strict):
-            core, below_strict, below_is_true = found
-        if below_strict:
-            indicator = domain.indicator(-core)  # core < 0 is not −core ≤ 0
-            below = self.one - self.field.symbol(indicator.name)
-        else:
-            indicator = domain.indicator(core)
-            below = self.field.symbol(indicator.name)
-
-        def given(is_below: bool, answer: bool) -> list[Given]:
-            said = (indicator.index, int(is_below != below_strict))
-            if is_below:
-                found = [Given(Condition(-core, ">" if below_strict else ">="), said)]
-            else:
-                found = [Given(Condition(core, ">=" if below_strict else ">"), said)]
-            for original in originals:
-                if answer:
-                    found.append(Given(Condition(-original, ">" if strict else ">="), said))
-                else:
-                    found.append(Given(Condition(original, ">=" if strict else ">"), said))
-            return found
-
-        branches = []
-        for is_below, weight in ((True, below), (False, self.one - below)):
-            answer = is_below == below_is_true
-            branches.append((answer, _Branch(weight, given(is_below, answer))))
-        return branches
-
-    def _core(self, polynomial: fmpq_mpoly) -> fmpq_mpoly:
-        """The polynomial without the factors that are positive or negative wherever the path is alive."""
-        conditions = [g.condition for g in self._given]
-        core = polynomial
-        for factor, exponent in self.domain.factors(polynomial):
-            known = self.domain.sign(factor)
-            signed = factor if known >= 0 else -factor
-            if known and self.domain.implies(conditions, signed, strict=True):
-                for _ in range(exponent):
-                    core = divide(core, signed)
-        return core
-
-
-@dataclass(frozen=True, slots=True)
-class _Branch:
-    weight: Rational
-    given: list[Given]
-
 
 def _common_prefix(outcomes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     first, last = min(outcomes), max(outcomes)
@@ -504,9 +322,3 @@ def _common_prefix(outcomes: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     while length < min(len(first), len(last)) and first[length] == last[length]:
         length += 1
     return first[:length]
-
-
-def short(value: Any, length: int = 120) -> str:
-    """The text of a value, cut for a message."""
-    text = str(value)
-    return text if len(text) <= length else text[: length - 1] + "…"

@@ -93,9 +93,36 @@ def without_replacement_whole(m, p, q, tree):
         draft = m.norm(m.without(q(()), *tried), otherwise=m.uniform(without=tried))
         x = m.draw(draft)
         if m.flip(m.min(m.one, residual[x] / draft[x])):
-            return (x, m.draw(p((x,))))
+            return (x,)
         residual, tried = m.norm(m.relu(residual - draft)), (*tried, x)
     return (m.draw(residual),)
+
+
+@correct
+@rule
+def residual_or_target(m, p, q, accept, reject):
+    x = m.draw(q)
+    if m.flip(m.min(m.one, p[x] / q[x])):
+        return accept(x)
+    return reject(m.norm(m.relu(p - q), otherwise=p))
+
+
+@correct
+@rule
+def point_mass_or_itself(m, p, token, accept, reject):
+    if m.flip(p[token]):
+        return accept(token)
+    return reject(m.norm(m.without(p, token), otherwise=m.point(token)))
+
+
+@correct
+@rule
+def without_replacement_or_target(m, p, q, accept, reject, tried=()):
+    q = m.norm(m.without(q, *tried), otherwise=m.uniform(without=tried))
+    x = m.draw(q)
+    if m.flip(m.min(m.one, p[x] / q[x])):
+        return accept(x)
+    return reject(m.norm(m.relu(p - q), otherwise=p), tried=(*tried, x))
 
 
 @correct
