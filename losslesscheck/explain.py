@@ -157,7 +157,7 @@ def evidence(rule: Rule) -> dict[str, str]:
     any_vocabulary = {
         "step": f"the step identity, for every vocabulary and every {shape}",
         "node": "the identity of a node, for every vocabulary, with a few siblings",
-        "whole": "not expected: there is no single step whose identity could be proved",
+        "whole": "one level of drafts, for every vocabulary; nothing about deeper trees",
     }[rule.form]
     return {
         "any-vocabulary": any_vocabulary,

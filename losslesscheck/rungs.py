@@ -78,7 +78,7 @@ def any_vocabulary(plan: Plan) -> Finding:
     covers = (
         proof.every_tree
         or plan.rule.form == "node"
-        or (plan.rule.form == "whole" and plan.rule.takes_tree and plan.tree.depth <= 1)
+        or (plan.rule.form == "whole" and plan.rule.takes_tree and plan.tree.depth == 1)
     )
     return _proved("any-vocabulary", proof, covers)
 

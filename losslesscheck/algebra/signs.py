@@ -29,7 +29,7 @@ Fact = tuple[fmpq_mpoly, list[tuple[Exponents, Any]]]
 DEPTH = 3
 """How many known inequalities a sign may be combined from."""
 
-STEPS = 500
+STEPS = 100
 """How many combinations are tried for a sign."""
 
 

@@ -213,7 +213,9 @@ class Cases:
             return Case()
         one = self.context.constant(1)
         if any(path.values[index] == one for index in self.relied):
-            raise CaseFails(f"a probability is bounded by a boundary: {self._where(path)}")
+            raise CaseFails(
+                f"a probability is bounded only by a comparison that allows equality: {self._where(path)}"
+            )
         conditions = self._conditions(path, strict=False)
         refuted = self.domain.nonlinear.refuted
         points = []
