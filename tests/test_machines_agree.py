@@ -30,8 +30,8 @@ from losslesscheck.machines.domain import Domain, Indicator
 from losslesscheck.machines.exact import exact_law
 from losslesscheck.machines.generic import Case, Generic
 from losslesscheck.machines.monte_carlo import monte_carlo
-from losslesscheck.machines.sampling import sample
 from losslesscheck.machines.obligations import NotShown
+from losslesscheck.machines.sampling import sample
 from losslesscheck.machines.symbolic import Symbolic
 from losslesscheck.machines.wide import node_law
 from losslesscheck.model import Model
@@ -53,6 +53,7 @@ SYMBOLIC = [name for name in (*NAMES, *EXTRA) if name not in ON_A_GRID]
 NODE_BY_NODE = [name for name in SYMBOLIC if named(name).form != "whole"]
 
 Settings = tuple[tuple[str, Any], ...]
+
 
 def examples(count: int) -> settings:
     """A fixed sample of that many examples."""
@@ -235,7 +236,9 @@ class Point:
 
 
 @cache
-def generic_law(name: str, values: Settings, names: tuple[str, ...]) -> tuple[Generic, decisions.Entries] | str:
+def generic_law(
+    name: str, values: Settings, names: tuple[str, ...]
+) -> tuple[Generic, decisions.Entries] | str:
     """The machine and the law of the next token, or why the reading is undecided."""
     made = named(name).bind(**dict(values))
     scene = scenes._step(made, None) if made.form == "step" else scenes._node(made, names)
@@ -383,7 +386,9 @@ def test_the_any_vocabulary_law_is_compared_for_nearly_every_step_and_node_rule(
 
 def test_the_symbolic_law_is_compared_for_nearly_every_rule():
     p, q = (
-        Model.positions([list(r) for r in itertools.permutations([Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)])][k:])
+        Model.positions(
+            [list(r) for r in itertools.permutations([Fraction(1, 6), Fraction(1, 3), Fraction(1, 2)])][k:]
+        )
         for k in (0, 3)
     )
     skipped = set()

@@ -81,11 +81,9 @@ def _check_head(certificate: dict[str, Any], function: Callable[..., Any]) -> No
         raise Rejected("hash: the certificate is about another text")
     drafts = "every draft without a zero" if certificate["positive_draft"] else "every draft"
     claim = "greedy decoding of every target" if certificate["greedy"] else "every target"
-    statement = certificate["statement"]
-    if not statement.startswith(f"V = {certificate['vocabulary']}, tree ") or not statement.endswith(
-        f": {claim} and {drafts}"
-    ):
-        raise Rejected(f"statement: {statement!r} is not what the certificate is about")
+    statement = f"V = {certificate['vocabulary']}, tree {_text(certificate['tree'])}: {claim} and {drafts}"
+    if certificate["statement"] != statement:
+        raise Rejected(f"statement: it should be {statement!r}")
     trees = [unit["tree"] for unit in certificate["units"]]
     if certificate["form"] == "whole":
         wanted = [certificate["tree"]]
@@ -94,6 +92,24 @@ def _check_head(certificate: dict[str, Any], function: Callable[..., Any]) -> No
     for tree in wanted:
         if tree not in trees:
             raise Rejected(f"units: none is about the tree {tree}")
+
+
+def _text(tree: list[Any]) -> str:
+    """A token tree in a statement: the widths of its levels, or brackets where they differ."""
+    widths, level = [], [tree]
+    while level:
+        found = {len(children) for _, children in level}
+        if len(found) > 1 or any(token is not None for token, _ in level):
+            return _brackets(tree)
+        widths.append(found.pop())
+        level = [child for _, children in level for child in children]
+    return ",".join(map(str, widths[:-1])) or "0"
+
+
+def _brackets(tree: list[Any]) -> str:
+    token, children = tree
+    label = "" if token is None else str(token)
+    return f"{label}[{' '.join(map(_brackets, children))}]" if children else label or "·"
 
 
 def _nodes(tree: list[Any]) -> Iterator[list[Any]]:

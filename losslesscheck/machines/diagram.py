@@ -76,7 +76,8 @@ def _unit(unit: Unit) -> dict[str, Any]:
         "rows": [
             [list(context), _case(unit, case)]
             for (context, _), case in zip(unit.rows, unit.cases, strict=True)
-        ],
+        ]
+        + [[list(context), {}] for context in sorted(unit.machine.met)],
         "obligations": [
             {
                 "what": owed.what,

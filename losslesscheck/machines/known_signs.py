@@ -141,7 +141,9 @@ class Signs:
 
     def _terms(self, polynomial: fmpq_mpoly) -> Any:
         """Every term's value at every sampled point, shape [SAMPLES, terms]."""
-        exponents = np.array(polynomial.monoms(), dtype=np.int64).reshape(len(polynomial), self.field.capacity)
+        exponents = np.array(polynomial.monoms(), dtype=np.int64).reshape(
+            len(polynomial), self.field.capacity
+        )
         coefficients = np.array([float(int(c.p)) / float(int(c.q)) for c in polynomial.coeffs()])
         terms = np.ones((SAMPLES, len(coefficients)))
         for column in np.flatnonzero(exponents.any(axis=0)):

@@ -65,6 +65,11 @@ class Symbolic(Replay):
         stop_below: the walk into a deeper node of the token tree is not followed: below it the rule is
             the same on a smaller tree, with the models shifted by the context.
         greedy: the rule is judged by the target's greedy decoding.
+
+    Attributes:
+        states: every state that has been evaluated.
+        met: contexts at which the criterion holds identically in every state, and which laws leave out.
+        paths: how many paths were followed.
     """
 
     def __init__(self, domain: Domain, stop_below: bool = False, greedy: bool = False) -> None:
@@ -74,6 +79,7 @@ class Symbolic(Replay):
         self.stop_below, self.greedy = stop_below, greedy
         self.ledger = Ledger(domain)
         self.states: list[State] = []
+        self.met: set[tuple[int, ...]] = set()
         self.paths = 0
         self.field.on_divide = self._on_divide
         self.field.on_compare = self._on_compare
@@ -307,12 +313,15 @@ class Symbolic(Replay):
         context = _common_prefix(list(law))
         if not context or any(len(outcome) == len(context) for outcome in law):
             return law
+        below = []
         for row in rows(law, self.domain.vocabulary, lambda w: self.domain.distribution("p", w)):
             if len(row.context) >= len(context):
                 if not all(self.domain.reduced(d).is_zero() for d in row.differences):
                     return law
                 if row.context == context and not (row.reached - self.one).is_zero():
                     return law
+                below.append(row.context)
+        self.met.update(below)
         return {context: self.one}
 
 

@@ -7,7 +7,8 @@ searched for counterexamples, sampled. Control flow is ordinary Python.
 
 Values
     *Number*: a probability or an expression in probabilities. ``+ - * /`` with numbers and
-    integers; ``< <= > >=`` with numbers and integers decide a branch.
+    integers; ``< <= > >=`` with numbers and integers decide a branch. ``==`` is not offered:
+    symbolic expressions are equal at some distributions only.
     *Vector*: a function of the token, such as a next-token distribution. ``v[x]`` is its value at
     a token; ``v + w``, ``v - w``, ``v * c``, ``v / c`` act on every coordinate.
     *Token*: an element of the vocabulary. ``==`` and ``!=`` decide a branch; tokens are ordered

@@ -1,8 +1,9 @@
-"""Short texts of rules, right and wrong ones, for the tests of the symbolic machines."""
+"""Short texts of rules, right and wrong ones, for the tests of the all-distributions reading."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from losslesscheck.rule import Rule, rule
@@ -44,9 +45,7 @@ def without_replacement(m: Any, p: Any, q: Any, accept: Any, reject: Any, tried:
 
 
 @rule
-def without_replacement_undefined(
-    m: Any, p: Any, q: Any, accept: Any, reject: Any, tried: Any = ()
-) -> Any:
+def without_replacement_undefined(m: Any, p: Any, q: Any, accept: Any, reject: Any, tried: Any = ()) -> Any:
     q = m.norm(m.without(q, *tried))
     x = m.draw(q)
     if m.flip(m.min(m.one, p[x] / q[x])):
@@ -234,7 +233,7 @@ def walked(m: Any, p: Any, q: Any, tree: Any) -> Any:
             x = m.draw(draft)
             if m.flip(m.min(m.one, residual[x] / draft[x])):
                 longer = (*context, x)
-                return m.call((longer, child), lambda: at(longer, child))
+                return m.call((longer, child), partial(at, longer, child))
             residual = m.norm(m.relu(residual - draft))
         return (*context, m.draw(residual))
 
@@ -253,5 +252,5 @@ def bonus_from_row_before(m: Any, p: Any, q: Any, tree: Any) -> Any:
     return (*context, m.draw(p(context[:-1])))
 
 
-def threshold(single: str = "1", acc: str = "1") -> Rule:
+def thresholds(single: str = "1", acc: str = "1") -> Rule:
     return target_only.bind(single=Fraction(single), acc=Fraction(acc))
