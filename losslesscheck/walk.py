@@ -22,6 +22,9 @@ def walk_steps(
 
     ``step(m, residual, draft, accept, reject)`` gets the draft distribution at the context, or,
     where ``q`` is ``None``, the fixed token of the tree's node.
+
+    Raises:
+        RuleError: if the step returns anything but what ``accept`` or ``reject`` returned.
     """
 
     def enter(context: Context, node: Tree) -> Outcome:
@@ -32,18 +35,20 @@ def walk_steps(
             return (*context, m.draw(residual))
         child = node.children[rank]
 
+        made: list[Outcome] = []
+
         def accept(token: Token) -> Outcome:
             longer = (*context, token)
-            return m.call(("enter", longer, child.children), lambda: enter(longer, child))
+            made.append(m.call(("enter", longer, child.children), lambda: enter(longer, child)))
+            return made[-1]
 
         def reject(residual: Vector, **state: Any) -> Outcome:
-            return m.call(
-                ("attempt", context, node.children, rank + 1, residual, *state.values()),
-                lambda: attempt(context, node, rank + 1, residual, state),
-            )
+            key = ("attempt", context, node.children, rank + 1, residual, *state.values())
+            made.append(m.call(key, lambda: attempt(context, node, rank + 1, residual, state)))
+            return made[-1]
 
         draft = child.token if q is None else q(context)
-        return step(m, residual, draft, accept, reject, **state)
+        return _one_of(made, step(m, residual, draft, accept, reject, **state))
 
     return enter((), tree)
 
@@ -55,11 +60,13 @@ def walk_nodes(m: Machine, rule: Callable[..., Outcome], p: NextToken, tree: Tre
     the first of them if they are equal.
 
     Raises:
-        RuleError: if the rule accepts a token that is no sibling.
+        RuleError: if the rule accepts a token that is no sibling, or returns anything but what
+            ``accept`` or ``end`` returned.
     """
 
     def visit(context: Context, node: Tree) -> Outcome:
         siblings: list[Any] = [child.token for child in node.children]
+        made: list[Outcome] = []
 
         def accept(token: Token) -> Outcome:
             ranks = [r for r, t in enumerate(siblings) if t is token]
@@ -68,11 +75,20 @@ def walk_nodes(m: Machine, rule: Callable[..., Outcome], p: NextToken, tree: Tre
                 raise RuleError(f"the rule accepts {token!r}, which is none of the siblings {siblings}")
             child = node.children[ranks[0]]
             longer = (*context, token)
-            return m.call(("visit", longer, child.children), lambda: visit(longer, child))
+            made.append(m.call(("visit", longer, child.children), lambda: visit(longer, child)))
+            return made[-1]
 
         def end(token: Token) -> Outcome:
-            return (*context, token)
+            made.append((*context, token))
+            return made[-1]
 
-        return rule(m, p(context), siblings, accept, end)
+        return _one_of(made, rule(m, p(context), siblings, accept, end))
 
     return visit((), tree)
+
+
+def _one_of(made: list[Outcome], outcome: Outcome) -> Outcome:
+    """``outcome``, which must be what a continuation returned: a step cannot end the walk by itself."""
+    if not any(outcome is one for one in made):
+        raise RuleError(f"the rule returned {outcome!r}, not what one of its continuations returned")
+    return outcome

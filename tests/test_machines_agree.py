@@ -35,7 +35,7 @@ from losslesscheck.machines.sampling import sample
 from losslesscheck.machines.symbolic import Symbolic
 from losslesscheck.machines.wide import node_law
 from losslesscheck.model import Model
-from losslesscheck.rule import Rule
+from losslesscheck.rule import Rule, rule
 from losslesscheck.tree import Tree
 from tests.machines.any_vocabulary_rules import CORRECT
 
@@ -362,6 +362,25 @@ def test_sampling_does_not_refute_a_lossless_rule(data):
     tree = data.draw(tree_for(made, vocabulary, 2))
     p, q = data.draw(model_pair(vocabulary, 2))
     assert monte_carlo(made, p, q, tree, 20_000, np.random.default_rng(11), threads=1).holds
+
+
+def test_a_token_as_a_truth_value_is_read_alike():
+    """Where tokens are integers token 0 is false: ``found or best`` is a fault that must show."""
+
+    def falsy(m, p, q, accept, reject):
+        x = m.draw(q)
+        return accept(x) if x else reject(p)
+
+    made, tree = rule(falsy), Tree.regular((1,))
+    p, q = [Fraction(1, 2), Fraction(1, 2)], [Fraction(1, 4), Fraction(3, 4)]
+    law = exact(made, Model.constant(p), Model.constant(q), tree)
+    wide = node_law(made, p, q, 1).emitted
+    counts = sample(made, Model.constant(p), Model.constant(q), tree, 20_000, np.random.default_rng(3)).law()
+    assert first_token(law, 2) == [Fraction(1, 8), Fraction(7, 8)]
+    assert [wide[t] for t in range(2)] == [Fraction(1, 8), Fraction(7, 8)]
+    outcomes = sorted(law)
+    seen = [counts.get(outcome, 0) for outcome in outcomes]
+    assert statistics.log_e_value(seen, [float(law[o]) for o in outcomes]) < math.log(1e9)
 
 
 def test_the_any_vocabulary_law_is_compared_for_nearly_every_step_and_node_rule():

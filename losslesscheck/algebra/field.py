@@ -14,7 +14,7 @@ from typing import Any
 from flint import Ordering, fmpq, fmpq_mpoly, fmpq_mpoly_ctx
 
 
-class FieldFull(Exception):
+class FieldFull(BaseException):
     """All generators have names; start again with a field of more."""
 
 
@@ -196,7 +196,7 @@ class Rational:
             return NotImplemented
         raise TypeError("numbers are compared with < and <=, not with ==")
 
-    __hash__ = object.__hash__
+    __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         raise TypeError("a number is no truth value; compare it with < or <=")

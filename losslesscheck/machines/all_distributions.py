@@ -44,6 +44,7 @@ from losslesscheck.machines.symbolic import Symbolic
 from losslesscheck.model import Model
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
+from losslesscheck.transparent import require_transparent
 from losslesscheck.tree import Tree
 
 CAPACITY = 12
@@ -78,6 +79,7 @@ def prove(
     facts: dict[str, Any] = {"paths": 0, "atoms": 0, "cases": 0, "obligations": 0, "symbols": 0}
     units: list[Unit] = []
     try:
+        require_transparent(rule)
         for part in parts(rule, tree):
             unit = evaluated(rule, part, vocabulary, assume_positive_draft)
             unit.show()

@@ -104,8 +104,10 @@ class Token:
             return False
         raise Undecided(f"the rule compares a token with {other!r}: it names a token of the vocabulary")
 
-    def __hash__(self) -> int:
-        return hash(self.name)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise Undecided("the rule asks for the truth value of a token: it depends on its index")
 
     def _order(self, other: object) -> NoReturn:
         raise Undecided("the rule uses the order of tokens")

@@ -23,6 +23,7 @@ from losslesscheck.machines.generic import Case, Generic
 from losslesscheck.machines.scenes import Scene, scenes
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
+from losslesscheck.transparent import require_transparent
 
 CAPACITIES = (24, 48, 96, 192)
 """How many symbols a proof may use; more are tried when fewer do not suffice."""
@@ -43,6 +44,7 @@ def prove(rule: Rule, siblings: int = 3) -> Proof:
     statement = _statement(rule, siblings)
     every_tree = rule.form == "step"
     try:
+        require_transparent(rule)
         settled = [done for scene in scenes(rule, siblings) for done in _settle(rule, scene)]
     except Undecided as undecided:
         return Proof(False, statement, every_tree, str(undecided))

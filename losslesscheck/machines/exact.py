@@ -78,6 +78,8 @@ class ExactVector(tuple[fmpq, ...]):
 
     @cached_property
     def normalised(self) -> ExactVector:
+        if min(self) < 0:
+            raise RuleError(f"the rule normalises {_show(self)}, which has a negative entry")
         total = self.total
         return ExactVector([a / total for a in self])
 
@@ -150,7 +152,7 @@ class Exact(Forward):
         return vector.total
 
     def norm(self, vector: ExactVector, otherwise: ExactVector | None = None) -> ExactVector:
-        if vector.total != 0:
+        if any(vector):
             return vector.normalised
         if otherwise is None:
             raise Undefined("norm of a vector that sums to zero")

@@ -136,9 +136,10 @@ class Generic(Explorer):
             return otherwise
         if total.same(self.field.one):
             return vector
+        if not self._nonnegative(vector):
+            raise Undecided("the rule normalises a vector that is not known to be non-negative")
         if not total.is_constant():
-            if self._nonnegative(vector):
-                self.signs.know(total)
+            self.signs.know(total)
             if otherwise is not None:
                 key = str(positive_lead(total))
                 if key in self.either:
@@ -187,8 +188,10 @@ class Generic(Explorer):
 
     def uniform(self, without: Sequence[Any] = ()) -> Vector:
         excluded = list(without)
-        if excluded:
+        if any(isinstance(t, Tried) for t in excluded):
             self.suppositions["a node has fewer siblings than the vocabulary has tokens"] = None
+        elif excluded:
+            self.suppositions[f"the vocabulary has more than {len(excluded)} tokens"] = None
         names = sorted(t.name for t in excluded)
         tokens = [t.name for t in excluded if isinstance(t, Token)]
         return self._opaque(

@@ -146,6 +146,10 @@ class Token(Lane):
     __sub__ = _computed(lambda a, b: np.subtract(a, b, dtype=np.float64), "-")
     __rsub__ = _computed(lambda a, b: np.subtract(b, a, dtype=np.float64), "-")
 
+    def __bool__(self) -> bool:
+        """Token 0 counts as false, as it does where tokens are plain integers."""
+        return self.m.decide("bool", lambda: self.here() != 0)
+
 
 class Coin(Lane):
     """A uniform number of every lane, fixed when it is made.

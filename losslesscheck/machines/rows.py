@@ -21,6 +21,9 @@ FloatArray = npt.NDArray[np.float64]
 REMEMBERED = 256
 """How many results a matrix remembers; beyond that they are computed anew."""
 
+NEGLIGIBLE = 1e-9
+"""An entry below zero by no more than this is rounding."""
+
 NOISE = 1e-14
 """A difference of two vectors this small against its operands is rounding, and is taken as zero.
 
@@ -87,7 +90,8 @@ class Rows:
         """Which rows are distributions up to rounding, shape [R]."""
 
         def check() -> npt.NDArray[np.bool_]:
-            good: npt.NDArray[np.bool_] = (np.abs(self.sums - 1) <= 1e-6) & (self.matrix.min(axis=1) >= -1e-9)
+            negative = self.matrix.min(axis=1) < -NEGLIGIBLE
+            good: npt.NDArray[np.bool_] = (np.abs(self.sums - 1) <= 1e-6) & ~negative
             return good
 
         sound: npt.NDArray[np.bool_] = self.remember("sound", check)
@@ -99,7 +103,7 @@ class Rows:
         shown = ", ".join(f"{value:.4g}" for value in row[:6])
         why = (
             f"entry {int(row.argmin())} is {row.min():.6g}"
-            if row.min() < -1e-9
+            if row.min() < -NEGLIGIBLE
             else f"it sums to {self.sums[number]:.9g}"
         )
         raise RuleError(
@@ -113,7 +117,13 @@ def relu(matrix: FloatArray) -> FloatArray:
 
 
 def normalised(matrix: FloatArray) -> FloatArray:
-    """Every row divided by its sum; rows without mass are left as they are."""
+    """Every row divided by its sum; rows without mass are left as they are.
+
+    Raises:
+        RuleError: if an entry is negative beyond rounding.
+    """
+    if (matrix < -NEGLIGIBLE).any():
+        raise RuleError(f"the rule normalises a vector with a negative entry, {matrix.min():.3g}")
     sums = matrix.sum(axis=1, keepdims=True)
     scaled: FloatArray = matrix / np.where(sums == 0, 1.0, sums)
     return scaled

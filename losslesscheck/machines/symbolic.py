@@ -112,7 +112,10 @@ class Symbolic(Replay):
 
     def flip(self, probability: Rational) -> bool:
         complement = self.one - probability
-        if not probability.is_constant() and self._fresh:
+        if probability.is_constant():
+            if probability < 0 or probability > 1:
+                raise RuleError(f"the rule flips with probability {probability}")
+        elif self._fresh:
             self.ledger.bound(probability, "a flip's probability")
             self.ledger.bound(complement, "one minus a flip's probability")
         options = [(True, probability), (False, complement)]
@@ -142,6 +145,9 @@ class Symbolic(Replay):
 
     def norm(self, vector: SymbolVector, otherwise: SymbolVector | None = None) -> SymbolVector:
         total = self.sum(vector)
+        if self._fresh:
+            for entry in vector:
+                self.ledger.bound(entry, "an entry of a vector that is normalised")
         if otherwise is not None and not total.is_constant() and total <= self.zero:
             return otherwise
         if total.is_zero():
@@ -276,10 +282,11 @@ class Symbolic(Replay):
         self.paths += 1
         if isinstance(result, Call):
             given = self.ledger.given
-            if result.state not in self._numbers:
+            key = tuple(part.key if isinstance(part, SymbolVector) else part for part in result.state)
+            if key not in self._numbers:
                 self._evaluate(result.continuation)
-                self._numbers[result.state] = len(self.states) - 1
-            number = self._numbers[result.state]
+                self._numbers[key] = len(self.states) - 1
+            number = self._numbers[key]
             self.ledger.given = given
             self.ledger.enter(self.states[number].owed)
             return Node("end", outcome=number)

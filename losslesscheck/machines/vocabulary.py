@@ -113,7 +113,8 @@ class Machine(Protocol):
         """max(0, a) of a number, or of every coordinate of a vector."""
 
     def norm(self, vector: Vector, otherwise: Vector | None = None) -> Vector:
-        """``vector`` divided by its sum; where the sum is zero, ``otherwise``, else undefined."""
+        """``vector``, which must be non-negative, divided by its sum; where the sum is zero,
+        ``otherwise``, else undefined."""
 
     def sum(self, vector: Vector) -> Number:
         """The sum of the vector over the vocabulary."""

@@ -194,6 +194,8 @@ class Wide:
         return vector.total
 
     def norm(self, vector: WideVector, otherwise: WideVector | None = None) -> WideVector:
+        if vector.negative:
+            raise RuleError("the rule normalises a vector with a negative entry")
         if vector.total != 0:
             normalised: WideVector = vector / vector.total
             return normalised

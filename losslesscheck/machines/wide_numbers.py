@@ -82,6 +82,10 @@ class WideToken:
     def __ge__(self, other: Any) -> bool:
         return self._decide(">=", other)
 
+    def __bool__(self) -> bool:
+        """Token 0 counts as false, as it does where tokens are plain integers."""
+        return self != 0
+
     def _decide(self, comparison: str, other: Any) -> bool:
         if isinstance(other, WideToken):
             raise Undecided("the rule compares two drawn tokens")

@@ -72,7 +72,7 @@ def standalone(
         raise too_few(steps, topk, draft_tokens, len(chosen))
 
     def node(draft: Draft) -> Tree:
-        below = tuple(node(d) for d in chosen if d.parent is draft)
+        below = tuple(node(d) for d in chosen if d.parent == draft)
         return Tree(below, draft.token)
 
     verify = partial(

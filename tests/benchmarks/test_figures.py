@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.benchmarks.rivals import sympy_proves, z3_proves
 
 from losslesscheck import rules
 from losslesscheck.budget import Budget
 from losslesscheck.errors import BudgetExceeded
 from losslesscheck.tree import Tree
+from tests.benchmarks.rivals import sympy_proves, z3_proves
 
 PATIENCE = 60.0
 
