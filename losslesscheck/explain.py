@@ -54,7 +54,7 @@ def explain_dict(rule: Rule) -> dict[str, Any]:
     ``latex``, or null, and a ``note``), ``evidence`` (tier → what it can be expected to show).
     """
     from losslesscheck.machines.formula import identity
-    from losslesscheck.machines.notation import latex, pretty
+    from losslesscheck.machines.formula.notation import latex, pretty
 
     found = identity(rule)
     return {

@@ -25,14 +25,15 @@ from losslesscheck.algebra.coordinates import PLACE, SIZE
 from losslesscheck.algebra.field import FieldFull
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.law import UNDEFINED
-from losslesscheck.machines import any_vocabulary, decisions, scenes
-from losslesscheck.machines.domain import Domain, Indicator
+from losslesscheck.machines import any_vocabulary
+from losslesscheck.machines.all_distributions.domain import Domain, Indicator
+from losslesscheck.machines.all_distributions.obligations import NotShown
+from losslesscheck.machines.all_distributions.symbolic import Symbolic
+from losslesscheck.machines.any_vocabulary import decisions, scenes
+from losslesscheck.machines.any_vocabulary.generic import Case, Generic
 from losslesscheck.machines.exact import exact_law
-from losslesscheck.machines.generic import Case, Generic
 from losslesscheck.machines.monte_carlo import monte_carlo
-from losslesscheck.machines.obligations import NotShown
-from losslesscheck.machines.sampling import sample
-from losslesscheck.machines.symbolic import Symbolic
+from losslesscheck.machines.monte_carlo.sampling import sample
 from losslesscheck.machines.wide import node_law
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule, rule

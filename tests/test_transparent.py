@@ -105,7 +105,7 @@ def _reads_its_class(m, p, q, tree):
         (_identity, "compares by identity"),
         (_text, "formats text"),
         (_hidden_text, "uses str"),
-        (_type, "uses isinstance"),
+        (_type, "uses int"),
         (_remembers, "uses SEEN"),
         (_own_randomness, "uses random"),
         (_nested_randomness, "uses random"),

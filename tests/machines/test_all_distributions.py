@@ -13,11 +13,11 @@ from losslesscheck.checker.expression import evaluate
 from losslesscheck.errors import RuleError
 from losslesscheck.law import UNDEFINED
 from losslesscheck.machines.all_distributions import Unit, evaluated, parts, prove
-from losslesscheck.machines.cases import Cases
-from losslesscheck.machines.domain import Domain
+from losslesscheck.machines.all_distributions.cases import Cases
+from losslesscheck.machines.all_distributions.domain import Domain
+from losslesscheck.machines.all_distributions.obligations import Ledger
+from losslesscheck.machines.all_distributions.symbolic import Symbolic
 from losslesscheck.machines.exact import exact_law
-from losslesscheck.machines.obligations import Ledger
-from losslesscheck.machines.symbolic import Symbolic
 from losslesscheck.model import Model
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule

@@ -9,10 +9,10 @@ import pytest
 from losslesscheck import rules
 from losslesscheck.algebra.signs import Signs
 from losslesscheck.errors import RuleError
-from losslesscheck.machines import any_vocabulary, decisions, scenes
-from losslesscheck.machines.any_values import Vector
-from losslesscheck.machines.any_vocabulary import prove
-from losslesscheck.machines.generic import Generic
+from losslesscheck.machines import any_vocabulary
+from losslesscheck.machines.any_vocabulary import decisions, prove, scenes
+from losslesscheck.machines.any_vocabulary.generic import Generic
+from losslesscheck.machines.any_vocabulary.values import Vector
 from losslesscheck.rule import rule
 from tests.machines.any_vocabulary_rules import CORRECT, FAULTY
 

@@ -9,7 +9,7 @@ import sympy
 
 from losslesscheck import rules
 from losslesscheck.machines.formula import SIBLINGS, identity, step_identity
-from losslesscheck.machines.notation import SIZE, latex, pretty
+from losslesscheck.machines.formula.notation import SIZE, latex, pretty
 from losslesscheck.rule import Rule, rule
 
 P = sympy.Function("p", nonnegative=True)

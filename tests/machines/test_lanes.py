@@ -11,11 +11,10 @@ import pytest
 
 from losslesscheck.errors import BudgetExceeded, InputError, RuleError, Undecided
 from losslesscheck.law import UNDEFINED
-from losslesscheck.machines import lanes, tally
 from losslesscheck.machines.exact import exact_law
-from losslesscheck.machines.lanes import Lanes
-from losslesscheck.machines.monte_carlo import monte_carlo
-from losslesscheck.machines.sampling import sample
+from losslesscheck.machines.monte_carlo import lanes, monte_carlo, tally
+from losslesscheck.machines.monte_carlo.lanes import Lanes
+from losslesscheck.machines.monte_carlo.sampling import sample
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule, rule
 from losslesscheck.rules.block_verification import block_verification
@@ -256,7 +255,7 @@ def test_vectors_of_many_lanes_are_worked_off_in_smaller_groups(monkeypatch: pyt
 
 
 def test_many_rows_are_drawn_from_without_a_guide_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslesscheck.machines.sampler.GUIDE_CELLS", 1)
+    monkeypatch.setattr("losslesscheck.machines.monte_carlo.sampler.GUIDE_CELLS", 1)
     assert misfit(multi_step, table(5, 1, 1), table(5, 1, 2), Tree.regular((2,))) < np.log(1e6)
 
 
@@ -313,7 +312,7 @@ def test_draws_are_inverse_transform() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_the_seed_settles_everything_but_the_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("losslesscheck.machines.sampling.SHARD", 3000)
+    monkeypatch.setattr("losslesscheck.machines.monte_carlo.sampling.SHARD", 3000)
     target, draft, tree = table(3, 2, 1), table(3, 2, 2), Tree.regular((2, 1))
 
     def law(seed: int, threads: int) -> dict[tuple[Any, ...], int]:

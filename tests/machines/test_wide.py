@@ -13,9 +13,10 @@ import pytest
 from losslesscheck import rules
 from losslesscheck.errors import InputError, RuleError, Undecided
 from losslesscheck.law import UNDEFINED
-from losslesscheck.machines import wide_numbers, wide_vectors
 from losslesscheck.machines.exact import exact_law
 from losslesscheck.machines.wide import IntegerRow, NodeLaw, node_law
+from losslesscheck.machines.wide import numbers as wide_numbers
+from losslesscheck.machines.wide import vectors as wide_vectors
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule, rule
 from losslesscheck.rules.broken import PATTERNS
@@ -403,7 +404,7 @@ def no_relu(patch: pytest.MonkeyPatch) -> None:
 
 
 def weights_kept(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr("losslesscheck.machines.wide_machine._weighted", lambda weight, factor, mask: weight)
+    patch.setattr("losslesscheck.machines.wide.machine._weighted", lambda weight, factor, mask: weight)
 
 
 @pytest.mark.parametrize("fault", [swapped_min, no_relu, weights_kept])

@@ -13,8 +13,8 @@ from flint import fmpq
 
 from losslesscheck.algebra.integer_row import IntegerRow
 from losslesscheck.errors import InputError, RuleError, Undecided
-from losslesscheck.machines.wide_machine import Ending, Wide
-from losslesscheck.machines.wide_vectors import WideVector
+from losslesscheck.machines.wide.machine import Ending, Wide
+from losslesscheck.machines.wide.vectors import WideVector
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
 

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from losslesscheck.errors import RuleError
-from losslesscheck.machines import rows as operations
-from losslesscheck.machines.lane_values import Coin, Lane, Number, Token, Vector, here
-from losslesscheck.machines.paths import Paths
-from losslesscheck.machines.rows import Rows
+from losslesscheck.machines.monte_carlo import rows as operations
+from losslesscheck.machines.monte_carlo.paths import Paths
+from losslesscheck.machines.monte_carlo.rows import Rows
+from losslesscheck.machines.monte_carlo.values import Coin, Lane, Number, Token, Vector, here
 from losslesscheck.machines.vocabulary import Outcome
 from losslesscheck.model import Model
 

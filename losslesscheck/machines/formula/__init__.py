@@ -16,8 +16,8 @@ import sympy
 from sympy.core.function import AppliedUndef
 
 from losslesscheck.errors import InputError, Undecided
-from losslesscheck.machines.formula_values import Coin, Number, Token, Vector, plain
-from losslesscheck.machines.notation import SIZE, PositivePart, over_vocabulary
+from losslesscheck.machines.formula.notation import SIZE, PositivePart, over_vocabulary
+from losslesscheck.machines.formula.values import Coin, Number, Token, Vector, plain
 from losslesscheck.rule import Rule
 
 Y = sympy.Symbol("y")

@@ -20,9 +20,9 @@ from typing import Any
 from flint import fmpq_mpoly
 
 from losslesscheck.algebra.field import Rational
-from losslesscheck.machines.domain import Domain, Indicator
-from losslesscheck.machines.entailment import Condition, Relation
-from losslesscheck.machines.known_signs import Atom, canonical
+from losslesscheck.machines.all_distributions.domain import Domain, Indicator
+from losslesscheck.machines.all_distributions.entailment import Condition, Relation
+from losslesscheck.machines.all_distributions.known_signs import Atom, canonical
 
 MOST_CASES = 20_000
 """Leaves of a case tree after which the analysis gives up."""

@@ -35,12 +35,12 @@ from typing import Any
 from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.law import UNDEFINED, rows
-from losslesscheck.machines.cases import Case, CaseFails, Cases
-from losslesscheck.machines.diagram import certificate
-from losslesscheck.machines.domain import Domain, SymbolVector
+from losslesscheck.machines.all_distributions.cases import Case, CaseFails, Cases
+from losslesscheck.machines.all_distributions.diagram import certificate
+from losslesscheck.machines.all_distributions.domain import Domain, SymbolVector
+from losslesscheck.machines.all_distributions.obligations import NotShown
+from losslesscheck.machines.all_distributions.symbolic import Symbolic
 from losslesscheck.machines.exact import exact_law
-from losslesscheck.machines.obligations import NotShown
-from losslesscheck.machines.symbolic import Symbolic
 from losslesscheck.model import Model
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule

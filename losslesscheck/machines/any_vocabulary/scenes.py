@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from losslesscheck.errors import RuleError, Undecided
-from losslesscheck.machines.any_values import History, Token, Tried, Vector
-from losslesscheck.machines.blind import require_blind
-from losslesscheck.machines.explorer import Ending
-from losslesscheck.machines.generic import Generic
+from losslesscheck.machines.any_vocabulary.blind import require_blind
+from losslesscheck.machines.any_vocabulary.explorer import Ending
+from losslesscheck.machines.any_vocabulary.generic import Generic
+from losslesscheck.machines.any_vocabulary.values import History, Token, Tried, Vector
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
 
@@ -45,7 +45,7 @@ class Scene:
     run: Callable[[Generic], Ending]
 
 
-def scenes(rule: Rule, siblings: int) -> Iterator[Scene]:
+def scenes_of(rule: Rule, siblings: int) -> Iterator[Scene]:
     """Every way in which the proof calls the rule.
 
     Raises:

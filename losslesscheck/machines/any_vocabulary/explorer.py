@@ -14,7 +14,7 @@ from typing import Any
 from losslesscheck.algebra.coordinates import is_drawn
 from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import LosslesscheckError, RuleError, Undecided
-from losslesscheck.machines.decisions import Entries, Node
+from losslesscheck.machines.any_vocabulary.decisions import Entries, Node
 
 MOST_CHOICES = 60
 MOST_PATHS = 20000

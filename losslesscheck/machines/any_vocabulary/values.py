@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from losslesscheck.algebra.field import Rational
 from losslesscheck.errors import Undecided
-from losslesscheck.machines.decisions import Entries
+from losslesscheck.machines.any_vocabulary.decisions import Entries
 
 
 class Number:

@@ -16,7 +16,7 @@ from flint import fmpq_mpoly
 
 from losslesscheck.algebra.field import Rational, divide
 from losslesscheck.errors import Undecided
-from losslesscheck.machines.known_signs import SAMPLES, Atom, Signs, canonical
+from losslesscheck.machines.all_distributions.known_signs import SAMPLES, Atom, Signs, canonical
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losslesscheck.errors import RuleError
-from losslesscheck.machines.sampler import Table
+from losslesscheck.machines.monte_carlo.sampler import Table
 
 FloatArray = npt.NDArray[np.float64]
 

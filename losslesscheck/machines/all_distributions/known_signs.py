@@ -19,7 +19,7 @@ import numpy as np
 from flint import fmpq_mpoly
 
 from losslesscheck.algebra.field import Field, Rational, divide
-from losslesscheck.machines.entailment import Condition, Linear, Nonlinear
+from losslesscheck.machines.all_distributions.entailment import Condition, Linear, Nonlinear
 
 SAMPLES = 64
 """Points at which a polynomial is tried before anything is proved about its sign."""

@@ -12,9 +12,9 @@ from threading import Lock
 import numpy as np
 
 from losslesscheck.errors import InputError
-from losslesscheck.machines.lanes import Lanes, Source
-from losslesscheck.machines.paths import Emit
-from losslesscheck.machines.tally import CELLS, Counts, Plan, Tally, gather
+from losslesscheck.machines.monte_carlo.lanes import Lanes, Source
+from losslesscheck.machines.monte_carlo.paths import Emit
+from losslesscheck.machines.monte_carlo.tally import CELLS, Counts, Plan, Tally, gather
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree

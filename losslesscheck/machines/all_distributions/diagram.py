@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from losslesscheck.algebra.field import Rational
 from losslesscheck.law import UNDEFINED
-from losslesscheck.machines.cases import Case
-from losslesscheck.machines.symbolic import Entered, Node
+from losslesscheck.machines.all_distributions.cases import Case
+from losslesscheck.machines.all_distributions.symbolic import Entered, Node
 from losslesscheck.rule import Rule, Value
 from losslesscheck.tree import Tree
 

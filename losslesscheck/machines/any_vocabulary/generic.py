@@ -13,9 +13,9 @@ from losslesscheck.algebra.field import Field, Rational
 from losslesscheck.algebra.signs import Signs
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.machines import coin as coins
-from losslesscheck.machines.any_values import Number, Token, Tried, Vector
-from losslesscheck.machines.decisions import Entries
-from losslesscheck.machines.explorer import Choice, Explorer, positive_lead
+from losslesscheck.machines.any_vocabulary.decisions import Entries
+from losslesscheck.machines.any_vocabulary.explorer import Choice, Explorer, positive_lead
+from losslesscheck.machines.any_vocabulary.values import Number, Token, Tried, Vector
 from losslesscheck.machines.vocabulary import Outcome
 
 

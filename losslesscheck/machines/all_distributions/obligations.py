@@ -13,8 +13,8 @@ from flint import fmpq_mpoly
 
 from losslesscheck.algebra.field import Rational
 from losslesscheck.errors import LosslesscheckError
-from losslesscheck.machines.domain import Domain, SymbolVector
-from losslesscheck.machines.entailment import Condition
+from losslesscheck.machines.all_distributions.domain import Domain, SymbolVector
+from losslesscheck.machines.all_distributions.entailment import Condition
 
 
 class NotShown(LosslesscheckError):

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from losslesscheck import statistics
 from losslesscheck.errors import InputError
-from losslesscheck.machines.sampling import sample
-from losslesscheck.machines.tally import Group, Pool
+from losslesscheck.machines.monte_carlo.sampling import sample
+from losslesscheck.machines.monte_carlo.tally import Group, Pool
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree

@@ -11,10 +11,10 @@ from flint import fmpq
 
 from losslesscheck.algebra.integer_row import IntegerRow, Integers
 from losslesscheck.errors import RuleError, Undecided
-from losslesscheck.machines.wide_numbers import WideNumber, WideToken, aligned, once, scaled
+from losslesscheck.machines.wide.numbers import WideNumber, WideToken, aligned, once, scaled
 
 if TYPE_CHECKING:
-    from losslesscheck.machines.wide_machine import Wide
+    from losslesscheck.machines.wide.machine import Wide
 
 
 class WideVector:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from flint import fmpq_mpoly
 
 from losslesscheck.algebra.field import Rational, divide
-from losslesscheck.machines.domain import Domain
-from losslesscheck.machines.entailment import Condition
-from losslesscheck.machines.obligations import Given
+from losslesscheck.machines.all_distributions.domain import Domain
+from losslesscheck.machines.all_distributions.entailment import Condition
+from losslesscheck.machines.all_distributions.obligations import Given
 
 
 @dataclass(frozen=True, slots=True)

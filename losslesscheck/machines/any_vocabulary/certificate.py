@@ -11,8 +11,8 @@ from typing import Any
 
 from losslesscheck.algebra.coordinates import PLACE
 from losslesscheck.algebra.field import Rational
-from losslesscheck.machines.decisions import Entries, Node, Signature, groups
-from losslesscheck.machines.generic import Generic
+from losslesscheck.machines.any_vocabulary.decisions import Entries, Node, Signature, groups
+from losslesscheck.machines.any_vocabulary.generic import Generic
 from losslesscheck.rule import Rule
 
 MOST_TERMS = 8

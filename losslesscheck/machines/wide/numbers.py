@@ -25,7 +25,7 @@ from losslesscheck.algebra.integer_row import Integers
 from losslesscheck.errors import Undecided
 
 if TYPE_CHECKING:
-    from losslesscheck.machines.wide_machine import Wide
+    from losslesscheck.machines.wide.machine import Wide
 
 
 def once(operation: Callable[..., Any]) -> Callable[..., Any]:

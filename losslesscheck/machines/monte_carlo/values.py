@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from losslesscheck.errors import RuleError, Undecided
-from losslesscheck.machines.rows import Rows
+from losslesscheck.machines.monte_carlo.rows import Rows
 
 if TYPE_CHECKING:
-    from losslesscheck.machines.lanes import Lanes
+    from losslesscheck.machines.monte_carlo.lanes import Lanes
 
 
 class Group:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined
-from losslesscheck.machines.lane_values import Group, Token, here
+from losslesscheck.machines.monte_carlo.values import Group, Token, here
 from losslesscheck.machines.vocabulary import Outcome
 
 PRIMITIVES = 20_000

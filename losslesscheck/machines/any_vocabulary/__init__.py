@@ -16,11 +16,19 @@ from typing import Any
 from losslesscheck.algebra.coordinates import PLACE
 from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import Undecided
-from losslesscheck.machines.any_certificate import Obligation, Settled, certificate, facts
-from losslesscheck.machines.any_values import Token
-from losslesscheck.machines.decisions import Entries, Node, Reached, law, nodes, obligations, second_law
-from losslesscheck.machines.generic import Case, Generic
-from losslesscheck.machines.scenes import Scene, scenes
+from losslesscheck.machines.any_vocabulary.certificate import Obligation, Settled, certificate, facts
+from losslesscheck.machines.any_vocabulary.decisions import (
+    Entries,
+    Node,
+    Reached,
+    law,
+    nodes,
+    obligations,
+    second_law,
+)
+from losslesscheck.machines.any_vocabulary.generic import Case, Generic
+from losslesscheck.machines.any_vocabulary.scenes import Scene, scenes_of
+from losslesscheck.machines.any_vocabulary.values import Token
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
 from losslesscheck.transparent import require_transparent
@@ -45,7 +53,7 @@ def prove(rule: Rule, siblings: int = 3) -> Proof:
     every_tree = rule.form == "step"
     try:
         require_transparent(rule)
-        settled = [done for scene in scenes(rule, siblings) for done in _settle(rule, scene)]
+        settled = [done for scene in scenes_of(rule, siblings) for done in _settle(rule, scene)]
     except Undecided as undecided:
         return Proof(False, statement, every_tree, str(undecided))
     supposed = dict.fromkeys(s for done in settled for s in done.machine.suppositions)

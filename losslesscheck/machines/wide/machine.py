@@ -23,8 +23,8 @@ from losslesscheck.algebra.integer_row import IntegerRow, Integers
 from losslesscheck.errors import LosslesscheckError, RuleError, Undecided, Undefined
 from losslesscheck.machines.coin import Coin
 from losslesscheck.machines.replay import MOST_CHOICES
-from losslesscheck.machines.wide_numbers import WideNumber, WideToken
-from losslesscheck.machines.wide_vectors import WideVector, float_text
+from losslesscheck.machines.wide.numbers import WideNumber, WideToken
+from losslesscheck.machines.wide.vectors import WideVector, float_text
 
 MOST_BITS = 4 * 10**8
 """Size of the common denominator of a sum over the vocabulary, times V, above which it is not tried."""

@@ -17,10 +17,10 @@ from typing import Any
 from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import RuleError, Undecided, Undefined
 from losslesscheck.law import UNDEFINED, rows
+from losslesscheck.machines.all_distributions.comparisons import Branch, branches, decided
+from losslesscheck.machines.all_distributions.domain import Domain, SymbolVector
+from losslesscheck.machines.all_distributions.obligations import Given, Ledger, Owed
 from losslesscheck.machines.coin import Coin
-from losslesscheck.machines.comparisons import Branch, branches, decided
-from losslesscheck.machines.domain import Domain, SymbolVector
-from losslesscheck.machines.obligations import Given, Ledger, Owed
 from losslesscheck.machines.replay import Call, Choice, Replay
 from losslesscheck.machines.vocabulary import Outcome
 
