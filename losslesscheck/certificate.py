@@ -44,7 +44,6 @@ def recheck(path: str | Path) -> dict[str, Any]:
         InputError: if the file is no certificate file, or its rule is not to be found.
     """
     from losslesscheck.checker import check
-    from losslesscheck.ladder import resolve
 
     try:
         content = json.loads(Path(path).read_text())
@@ -57,7 +56,7 @@ def recheck(path: str | Path) -> dict[str, Any]:
         raise InputError(f"certificates: {path} is no certificate file: {error!r}") from None
     if content.get("format") != FORMAT:
         raise InputError(f"certificates: {path} has format {content.get('format')!r}, not {FORMAT}")
-    rule = resolve(name).bind(**parameters)
+    rule = rules.resolve(name).bind(**parameters)
     stale = [] if rule.hash == known_hash else ["the rule's text has changed since the proof"]
     entries = [
         {

@@ -140,14 +140,12 @@ def list_rules(name: str | None, latex: bool, as_json: bool, debug: bool) -> Non
     """List the rules, or explain one: algorithm, claim, step identity, evidence."""
 
     def run() -> str:
-        from losslesscheck import explain
+        from losslesscheck import explain, rules
 
         if name is None:
             listed: str = _json(explain.list_dict()) if as_json else explain.list_text()
             return listed
-        from losslesscheck.ladder import resolve
-
-        rule = resolve(name)
+        rule = rules.resolve(name)
         if as_json:
             return _json(explain.explain_dict(rule))
         return explain.explain_text(rule, latex=latex)

@@ -9,11 +9,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from losslesscheck import rungs
+from losslesscheck import rules, rungs
 from losslesscheck.budget import Budget, WorkFailed
 from losslesscheck.errors import InputError, RuleError, Undecided
 from losslesscheck.rule import Rule, Value
-from losslesscheck.rule import rule as make_rule
 from losslesscheck.rungs import Finding, Plan
 from losslesscheck.search import Counterexample
 from losslesscheck.tree import Tree
@@ -76,7 +75,7 @@ def verify(
     >>> verify("chain", only=["any-vocabulary"]).verdict
     'lossless'
     """
-    bound = resolve(rule).bind(**parameters)
+    bound = rules.resolve(rule).bind(**parameters)
     plan = _plan(bound, vocabulary, tree, samples, seed, only, positive_draft, distributions)
     plan = replace(plan, certify=certificates is not None)
     if certificates is not None and not Path(certificates).resolve().parent.is_dir():
@@ -91,21 +90,6 @@ def verify(
 
         write(Path(certificates), plan.rule, [f.certificate for f in findings.values() if f.certificate])
     return verdict
-
-
-def resolve(rule: str | Rule | Callable[..., Any]) -> Rule:
-    """The rule that a name, a file reference or a function stands for."""
-    if isinstance(rule, Rule):
-        return rule
-    if callable(rule):
-        return make_rule(rule)
-    if ":" in rule:
-        from losslesscheck.rule import load
-
-        return load(rule)
-    from losslesscheck import rules
-
-    return rules.get(rule)
 
 
 def _plan(

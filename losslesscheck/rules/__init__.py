@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from difflib import get_close_matches
+from typing import Any
 
 from losslesscheck.errors import InputError
-from losslesscheck.rule import Rule
+from losslesscheck.rule import Rule, load, rule
 from losslesscheck.rules.block_verification import block_verification
 from losslesscheck.rules.blockwise import blockwise
 from losslesscheck.rules.broken import PATTERNS
@@ -65,3 +67,17 @@ def get(name: str) -> Rule:
         hint = f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(_RULES)}"
         raise InputError(f"rule: there is no rule {name!r}; {hint}")
     return known[name]
+
+
+def resolve(reference: str | Rule | Callable[..., Any]) -> Rule:
+    """The rule that a name, ``file.py:function``, a function or a rule stands for.
+
+    Raises:
+        InputError: if there is none.
+        RuleError: if the file does not import.
+    """
+    if isinstance(reference, Rule):
+        return reference
+    if callable(reference):
+        return rule(reference)
+    return load(reference) if ":" in reference else get(reference)
