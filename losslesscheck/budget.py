@@ -10,6 +10,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import tempfile
 import time
 import traceback
 import warnings
@@ -17,9 +18,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
-from losslesscheck.errors import BudgetExceeded, LosslesscheckError
+from losslesscheck.errors import BudgetExceeded, InputError, LosslesscheckError
 
 try:
     import resource
@@ -28,7 +29,16 @@ except ImportError:  # Windows has no fork either: no limits there
 
 T = TypeVar("T")
 
+RECURSION = 20_000
+"""Frames that the work may stack up: a wide and deep tree is walked by recursion."""
+
 _POLL = 0.05
+_GRACE = 1.0
+
+_MOST_SAID = 16 << 20
+"""Bytes that the work may write; a rule that prints for ever must not fill the disk."""
+
+_MOST_SHOWN = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +48,18 @@ class Budget:
     Attributes:
         seconds: wall time.
         memory: bytes of resident memory, beyond what the process holds at the start.
+
+    Raises:
+        InputError: if one of them is no positive number.
     """
 
     seconds: float = 60.0
     memory: int = 2 << 30
+
+    def __post_init__(self) -> None:
+        for name, value in (("seconds", self.seconds), ("memory", self.memory)):
+            if not 0 < value < float("inf"):
+                raise InputError(f"{name}: {value} is not a positive number")
 
     def run(self, work: Callable[[], T], tick: Callable[[float], None] | None = None) -> T:
         """The result of ``work``, which must be picklable.
@@ -56,8 +74,12 @@ class Budget:
         """
         if "fork" not in multiprocessing.get_all_start_methods():
             return work()
+        with tempfile.TemporaryFile() as said:
+            return self._run(work, tick, said)
+
+    def _run(self, work: Callable[[], T], tick: Callable[[float], None] | None, said: IO[bytes]) -> T:
         receiver, sender = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.get_context("fork").Process(target=self._serve, args=(work, sender))
+        child = multiprocessing.get_context("fork").Process(target=self._serve, args=(work, sender, said))
         sys.stdout.flush()
         sys.stderr.flush()
         with warnings.catch_warnings():
@@ -69,9 +91,13 @@ class Budget:
             return result
         finally:
             receiver.close()
+            child.join(_GRACE)  # a child that has handed over its result still writes out what it said
             if child.is_alive():
                 child.kill()
-            child.join()
+                child.join()
+            if child.exitcode == 0:  # what a dying library says is no news: the error says it in words
+                said.seek(0)
+                sys.stderr.write(said.read(_MOST_SHOWN).decode(errors="replace"))
 
     def _await(
         self,
@@ -84,8 +110,10 @@ class Budget:
         while not receiver.poll(_POLL):
             elapsed = time.monotonic() - start
             if elapsed > self.seconds:
+                child.kill()
                 raise BudgetExceeded(f"the time budget of {self.seconds:g} s is used up")
             if _resident(child.pid) - base > self.memory:
+                child.kill()
                 raise BudgetExceeded(self._out_of_memory)
             if tick is not None:
                 tick(elapsed)
@@ -107,9 +135,14 @@ class Budget:
     def _out_of_memory(self) -> str:
         return f"the memory budget of {_gibibytes(self.memory)} is used up"
 
-    def _serve(self, work: Callable[[], Any], sender: Connection) -> None:
-        os.dup2(2, 1)  # standard output belongs to the parent's report
+    def _serve(self, work: Callable[[], Any], sender: Connection, said: IO[bytes]) -> None:
+        for descriptor in (1, 2):  # standard output belongs to the parent's report
+            os.dup2(said.fileno(), descriptor)
+        sys.setrecursionlimit(max(sys.getrecursionlimit(), RECURSION))
         _limit_memory(self.memory)
+        _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        if hard == resource.RLIM_INFINITY or hard > _MOST_SAID:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (_MOST_SAID, hard))
         try:
             message: tuple[str, Any] = ("result", work())
         except MemoryError:
@@ -123,6 +156,8 @@ class Budget:
         except Exception as error:
             sender.send(("error", WorkFailed(f"the result cannot be handed back: {error}")))
         sender.close()
+        sys.stdout.flush()
+        sys.stderr.flush()
 
 
 class WorkFailed(LosslesscheckError):

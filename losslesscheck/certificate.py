@@ -17,7 +17,11 @@ FORMAT = 1
 
 
 def write(path: Path, rule: Rule, certificates: Sequence[dict[str, Any]]) -> None:
-    """Writes the certificates of one rule; the file appears whole or not at all."""
+    """Writes the certificates of one rule; the file appears whole or not at all.
+
+    Raises:
+        InputError: if it cannot be written.
+    """
     content = {
         "format": FORMAT,
         "version": __version__,
@@ -29,8 +33,12 @@ def write(path: Path, rule: Rule, certificates: Sequence[dict[str, Any]]) -> Non
         "certificates": list(certificates),
     }
     partial = path.with_name(path.name + ".partial")
-    partial.write_text(json.dumps(content, ensure_ascii=False, indent=1))
-    os.replace(partial, path)
+    try:
+        partial.write_text(json.dumps(content, ensure_ascii=False, indent=1))
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"certificates: cannot write {path}: {error.strerror}") from None
 
 
 def recheck(path: str | Path) -> dict[str, Any]:
@@ -52,10 +60,14 @@ def recheck(path: str | Path) -> dict[str, Any]:
         kinds = [(c["kind"], c.get("statement", "")) for c in certificates]
     except OSError as error:
         raise InputError(f"certificates: cannot read {path}: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"certificates: {path} is no certificate file: {error!r}") from None
     if content.get("format") != FORMAT:
         raise InputError(f"certificates: {path} has format {content.get('format')!r}, not {FORMAT}")
+    if not isinstance(name, str) or not isinstance(parameters, dict):
+        raise InputError(
+            f"certificates: {path} is no certificate file: {name!r} with {parameters!r} is no rule"
+        )
     rule = rules.resolve(name).bind(**parameters)
     stale = [] if rule.hash == known_hash else ["the rule's text has changed since the proof"]
     entries = [

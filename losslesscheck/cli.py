@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import traceback
@@ -16,13 +17,16 @@ from losslesscheck.errors import LosslesscheckError
 TIERS = ("theorem", "any-vocabulary", "all-distributions", "exact", "monte-carlo", "kernel")
 
 BAD_INPUT = 2
-UNDECIDED = 3
+INTERNAL_ERROR = 4
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="losslesscheck")
 def main() -> None:
     """Settles whether speculative decoding is lossless."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ✓ or γ gets a question mark
 
 
 class _Count(click.ParamType[int]):
@@ -35,7 +39,7 @@ class _Count(click.ParamType[int]):
             number = float(value)
         except ValueError:
             self.fail(f"{value!r} is not a number", param, ctx)
-        if number != int(number) or number < 1:
+        if not 1 <= number < float("inf") or number != int(number):
             self.fail(f"{value!r} is not a positive whole number", param, ctx)
         return int(number)
 
@@ -137,7 +141,11 @@ def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **o
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 def list_rules(name: str | None, latex: bool, as_json: bool, debug: bool) -> None:
-    """List the rules, or explain one: algorithm, claim, step identity, evidence."""
+    """List the rules, or explain one.
+
+    An explanation has the algorithm, the claim and its conditions, the parameters, the step identity
+    and the evidence to expect. NAME may also be your own rule, FILE:FUNCTION.
+    """
 
     def run() -> str:
         from losslesscheck import explain, rules
@@ -172,6 +180,8 @@ def check_certificates(file: str, as_json: bool, debug: bool) -> None:
     if as_json:
         click.echo(_json(report))
     else:
+        if not report["certificates"]:
+            click.echo(f"{file} holds no certificate: nothing was proved, or nothing that can be rechecked")
         for entry in report["certificates"]:
             state = "rejected" if entry["problems"] else "accepted"
             click.echo(f"{state}  {report['rule']}  {entry['kind']}  {entry['statement']}")
@@ -240,6 +250,14 @@ def _guarded(work: Callable[[], Any], debug: bool) -> Any:
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         sys.exit(130)
+    except Exception as error:
+        if debug:
+            traceback.print_exception(error)
+        click.echo(
+            f"internal error: {type(error).__name__}: {error} (--debug shows where; please report it)",
+            err=True,
+        )
+        sys.exit(INTERNAL_ERROR)
 
 
 def _fail(error: LosslesscheckError, debug: bool, status: int) -> NoReturn:

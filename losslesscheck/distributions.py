@@ -152,7 +152,9 @@ def load(path: str | Path) -> Distributions:
         texts = npz.array(arrays, "prompt", "[cases]", 1, "US")
         if len(texts) != cases:
             raise InputError(f"prompt: {len(texts)} entries for {cases} cases")
-        prompts = tuple(text.decode() if isinstance(text, bytes) else text for text in texts.tolist())
+        prompts = tuple(
+            text.decode(errors="replace") if isinstance(text, bytes) else text for text in texts.tolist()
+        )
     deviations = [*npz.deviations(target, "target"), *npz.deviations(draft, "draft")]
     outside = (tokens < 0) | (tokens >= vocabulary)
     if outside.any():

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
+
 
 class LosslesscheckError(Exception):
     """Base class of every error that losslesscheck raises on purpose."""
@@ -13,6 +18,21 @@ class InputError(LosslesscheckError, ValueError):
 
 class RuleError(InputError):
     """A rule does what no rule may do: raises, draws from what is no distribution, returns no tokens."""
+
+
+def raised(error: Exception) -> RuleError:
+    """The error of a rule that raised ``error``: what, and at which line of whose file."""
+    message = f"the rule raised {type(error).__name__}: {error}"
+    if isinstance(error, AttributeError) and hasattr(error.obj, "draw"):
+        message = f"the rule asks the machine for {error.name!r}, which is no primitive of its vocabulary"
+    elif isinstance(error, TypeError) and "flint" in str(error):
+        message += "; a constant that is no integer is written m.number(Fraction(4, 5))"
+    places = [
+        f"{frame.filename}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith(_PACKAGE) or "/rules/" in frame.filename
+    ]
+    return RuleError(f"{message} (at {places[-1]})" if places else message)
 
 
 class Undefined(LosslesscheckError):

@@ -128,8 +128,10 @@ def explain_text(rule: Rule, width: int = WIDTH, latex: bool = False) -> str:
 
 
 def algorithm(rule: Rule) -> str:
-    """The rule's source as an algorithm: without decorator, types and docstring."""
+    """The rule's source as an algorithm: without decorator, types and docstring (a lambda as it is)."""
     source = textwrap.dedent(rule.text)
+    if rule.function.__name__ == "<lambda>" or not source:
+        return source.rstrip()
     function = next(n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.FunctionDef))
     arguments = function.args
     names = [a.arg for a in (*arguments.posonlyargs, *arguments.args)]

@@ -17,6 +17,9 @@ from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
 
 SMALL_VOCABULARY = 16
+LARGEST_TABLE = 4000
+"""Entries of a random instance's rows; longer contexts share the row of the empty one."""
+
 NAMES = ("target", "draft")
 
 ContextRows = Mapping[tuple[int, ...], Sequence[Fraction]]
@@ -105,11 +108,12 @@ def arbitrary(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> Instance:
     a disjoint support.
     """
     rng = random.Random(seed)
-    contexts = [
+    every = (
         c
         for length in range(_depth(rule, tree) + 1)
         for c in itertools.product(range(vocabulary), repeat=length)
-    ][:400]
+    )
+    contexts = list(itertools.islice(every, min(400, max(2, LARGEST_TABLE // vocabulary))))
     target = {c: _random_row(rng, vocabulary) for c in contexts}
     draft = {}
     if uses_draft(rule):
@@ -141,17 +145,21 @@ def tabulate(rule: Rule, target: Model, draft: Model | None, tree: Tree) -> Inst
     )
 
 
-def sampling_models(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> tuple[Model, Model | None]:
+def sampling_models(
+    rule: Rule, tree: Tree, vocabulary: int, seed: int, *, positive_draft: bool = False
+) -> tuple[Model, Model | None]:
     """Random models for the Monte-Carlo reading: rows chosen by the context, for any number of lanes.
 
     Up to ``SMALL_VOCABULARY`` tokens the rows are small fractions and every short context has its
     own; beyond, a few float rows (log-normal weights) are shared out by a hash of the
-    context.
+    context. With ``positive_draft`` the draft's rows are without zeros (float rows always are).
     """
     if vocabulary <= SMALL_VOCABULARY:
         rng = random.Random(seed)
         count = min(sum(vocabulary**n for n in range(_depth(rule, tree) + 1)), 997)
         exact = [[_random_row(rng, vocabulary) for _ in range(count)] for _ in range(2)]
+        if positive_draft:
+            exact[1] = [positive(row) for row in exact[1]]
         pair = [Model(rows, _hashed(vocabulary, count), n) for rows, n in zip(exact, NAMES, strict=True)]
     else:
         generator = np.random.default_rng(seed)
@@ -178,6 +186,11 @@ def _wide_row(generator: np.random.Generator, vocabulary: int) -> Any:
 def uses_draft(rule: Rule) -> bool:
     """Whether the rule is handed a draft distribution."""
     return rule.form != "node" and not rule.fixed_tokens
+
+
+def positive(row: Sequence[Fraction]) -> list[Fraction]:
+    """The row with some mass added to every token."""
+    return [(a + Fraction(1, 20)) / (1 + Fraction(len(row), 20)) for a in row]
 
 
 def _fits(rule: Rule, tree: Tree, vocabulary: int) -> bool:

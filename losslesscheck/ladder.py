@@ -27,6 +27,7 @@ Progress = Callable[[str, float], None]
 
 VOCABULARY = 3
 SAMPLES = 2_000_000
+MOST_SAMPLES = 10**12
 ABSENT: dict[Tier, str] = {
     "theorem": "this version ships no machine-checked theorem",
     "kernel": "a rule was asked about, not a kernel",
@@ -80,7 +81,7 @@ def verify(
     plan = replace(plan, certify=certificates is not None)
     if certificates is not None and not Path(certificates).resolve().parent.is_dir():
         raise InputError(f"certificates: there is no folder {Path(certificates).resolve().parent}")
-    trial(plan.rule, plan.tree, plan.vocabulary if plan.vocabulary <= rungs.LARGEST_EXACT else 3)
+    trial(plan.rule, plan.tree, min(plan.vocabulary, rungs.LARGEST_EXACT))
     budget = budget or Budget()
     asked = set(only) or set(TIERS)
     findings = _climb(plan, asked, budget, progress)
@@ -104,10 +105,12 @@ def _plan(
 ) -> Plan:
     if vocabulary is not None and (not isinstance(vocabulary, int) or vocabulary < 2):
         raise InputError(f"vocabulary: {vocabulary!r} is not an integer of at least 2")
-    if not isinstance(samples, int) or samples < 1:
-        raise InputError(f"samples: {samples!r} is not a positive integer")
+    if not isinstance(samples, int) or not 1 <= samples <= MOST_SAMPLES:
+        raise InputError(f"samples: {samples!r} is not an integer from 1 to {MOST_SAMPLES:.0e}")
     if not isinstance(seed, int) or seed < 0:
         raise InputError(f"seed: {seed!r} is not a non-negative integer")
+    if isinstance(only, str):
+        raise InputError(f"only: give a list of tiers, such as [{only!r}]")
     for tier in only:
         if tier not in TIERS:
             raise InputError(f"only: {tier!r} is none of {', '.join(TIERS)}")
@@ -196,12 +199,14 @@ def _conclude(plan: Plan, budget: Budget, findings: dict[Tier, Finding]) -> Verd
     if found is None and evidence["monte-carlo"].result == "fails":
         found = largest = budget.run(lambda: rungs.confirm(plan))
     failed = [e for e in evidence.values() if e.result == "fails"]
-    proofs = [e for e in evidence.values() if e.proof]
+    proofs = [findings[tier] for tier in TIERS if findings[tier].evidence.proof]
+    scope = proofs[0].scope if proofs else ""
     outcome: Outcome = "lossy" if failed else "lossless" if proofs else "undecided"
     return Verdict(
         rule=plan.rule,
         verdict=outcome,
-        summary=_sentence(plan, outcome, failed, proofs, found, largest),
+        summary=_sentence(plan, outcome, failed, scope, found, largest),
+        scope=scope if outcome == "lossless" else "",
         evidence=tuple(evidence[tier] for tier in TIERS),
         counterexample=found,
         largest=largest,
@@ -235,7 +240,7 @@ def _sentence(
     plan: Plan,
     outcome: Outcome,
     failed: Sequence[Evidence],
-    proofs: Sequence[Evidence],
+    scope: str,
     found: Counterexample | None,
     largest: Counterexample | None,
 ) -> str:
@@ -244,21 +249,20 @@ def _sentence(
     whose = "the target's greedy decoding" if rule.greedy else "the target's law"
     if outcome == "lossless":
         supposed = ", supposing that every draft probability is positive" if plan.positive_draft else ""
-        if proofs[0].tier == "exact":
-            return f"{name} reproduces {whose} on these distributions: {proofs[0].detail}."
-        return f"{name} reproduces {whose}{supposed}. Proved for {proofs[0].detail}."
+        return f"{name} reproduces {whose}{supposed}. This is proved for {scope}."
     if outcome == "undecided":
         return f"Nothing speaks against {name}, but no rung that was run proves that it is lossless."
     if found is not None and found.undefined:
         return (
-            f"{name} is not defined everywhere: it reaches 0/0 or an empty support with probability "
-            f"{found.undefined} on the distributions below."
+            f"{name} is not defined everywhere: on the distributions below it reaches 0/0 or an empty "
+            f"support with probability {found.undefined}. If that value is never used, compute it only "
+            "where it is, or give m.norm an `otherwise`."
         )
     if largest is not None:
         purpose = "" if rule.claims_lossless or rule.broken else ", as its parameters intend"
         return (
-            f"{name} does not reproduce {whose}{purpose}: "
-            f"the largest bias found is TV {_size(largest)}, {_where(largest)}."
+            f"{name} does not reproduce {whose}{purpose}. "
+            f"The largest bias found is TV {_size(largest)}, {_where(largest)}."
         )
     return f"{name} does not reproduce {whose}: {failed[0].detail}."
 

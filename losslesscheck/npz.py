@@ -17,13 +17,16 @@ Arrays = dict[str, npt.NDArray[Any]]
 TOLERANCE = 1e-5
 """How far from one a row may sum."""
 
+LARGEST = 1 << 30
+"""Bytes of one array; a small file can unpack to any size."""
+
 
 def read(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Arrays:
     """The named arrays of the file; nothing in it is unpickled.
 
     Raises:
         InputError: if there is no such file, or it is no ``.npz`` file, or an array is missing,
-            damaged or holds Python objects.
+            damaged, larger than ``LARGEST`` or holds Python objects.
     """
     if not path.is_file():
         raise InputError(f"distributions: there is no file {str(path)!r}")
@@ -44,10 +47,14 @@ def _read(file: BinaryIO, path: Path, required: tuple[str, ...], optional: tuple
         if name not in loaded.files:
             found = ", ".join(loaded.files) or "none"
             raise InputError(f"{name}: there is no such array in {str(path)!r} (it has: {found})")
+    sizes = {member.filename: member.file_size for member in zipfile.ZipFile(file).infolist()}
     arrays: Arrays = {}
     for name in (*required, *optional):
         if name not in loaded.files:
             continue
+        size = sizes.get(f"{name}.npy", 0)
+        if size > LARGEST:
+            raise InputError(f"{name}: {size / 2**30:.3g} GiB are more than {LARGEST / 2**30:g} GiB")
         try:
             arrays[name] = loaded[name]
         except MemoryError:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal, overload
 
-from losslesscheck.errors import InputError, RuleError
+from losslesscheck.budget import Budget, WorkFailed
+from losslesscheck.errors import BudgetExceeded, InputError, RuleError
 from losslesscheck.machines.vocabulary import Outcome
 from losslesscheck.tree import Tree
 from losslesscheck.walk import walk_nodes, walk_steps
@@ -28,6 +32,9 @@ left out by a rule that builds its own).
 """
 
 Value = Fraction | int | str
+
+LONGEST_NUMBER = 200
+"""Characters of a parameter's value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,12 @@ class Parameter:
             if str(value) not in self.choices:
                 raise InputError(f"{name}: {value!r} is not one of {', '.join(self.choices)}")
             return str(value)
+        text = str(value)
+        if len(text) > LONGEST_NUMBER or re.search(r"e[+-]?\d{4}", text, re.IGNORECASE):
+            # Fraction would write all its digits out.
+            raise InputError(f"{name}: {text[:20]} has too many digits")
         try:
-            number = Fraction(str(value))
+            number = Fraction(text)
         except (ValueError, ZeroDivisionError):
             raise InputError(f"{name}: {value!r} is not a number") from None
         if isinstance(self.default, int) and number.denominator != 1:
@@ -140,7 +151,7 @@ class Rule:
         """Whether the step wants to know the siblings tried before."""
         return self.form == "step" and "tried" in inspect.signature(self.function).parameters
 
-    def bind(self, **values: Value | float) -> Rule:
+    def bind(self, /, **values: Value | float) -> Rule:
         """This rule with some parameters set.
 
         Raises:
@@ -291,19 +302,20 @@ def load(reference: str) -> Rule:
 
     Raises:
         InputError: if there is no such file or function.
-        RuleError: if the file does not import.
+        RuleError: if the file does not import, or not within the default budget.
     """
     file, _, attribute = reference.rpartition(":")
     path = Path(file)
     if not file or not path.is_file():
         raise InputError(f"rule: there is no file {file or attribute!r}")
-    spec = importlib.util.spec_from_file_location(f"losslesscheck_user_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
     try:
-        spec.loader.exec_module(module)
+        Budget().run(lambda: _imported(path) and None)  # a trial: an import can take any time or memory
+    except BudgetExceeded as error:
+        raise RuleError(f"rule: {file} does not import: {error}") from None
+    except WorkFailed:
+        pass  # raised again below, in this process
+    try:
+        module = _imported(path)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -314,6 +326,17 @@ def load(reference: str) -> Rule:
     if not callable(found):
         raise InputError(f"rule: {file} has no function {attribute!r}")
     return rule(found)
+
+
+def _imported(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"losslesscheck_user_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the report
+        spec.loader.exec_module(module)
+    return module
 
 
 def _positional(function: Callable[..., Any]) -> list[str]:

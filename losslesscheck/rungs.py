@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from losslesscheck import instances
+from losslesscheck.errors import RuleError
 from losslesscheck.model import Model
 from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
@@ -25,6 +26,12 @@ INSTANCES = 4
 
 FALSE_ALARM = 1e-9
 """Bound on the probability that the Monte-Carlo rung fails a lossless rule."""
+
+SUSPICIOUS = 1e4
+"""Odds against the target's law (an e-value) beyond which sampling no longer speaks for a rule."""
+
+USELESS_TV = 0.5
+"""A test that would miss even this bias says nothing."""
 
 LARGEST_EXACT = 8
 """The largest vocabulary on which whole laws and all distributions are attempted."""
@@ -61,9 +68,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a rung hands back: its evidence, and a counterexample or a certificate if it has one."""
+    """What a rung hands back: its evidence, and a counterexample or a certificate if it has one.
+
+    ``scope`` says for what a proof holds.
+    """
 
     evidence: Evidence
+    scope: str = ""
     found: Counterexample | None = None
     largest: Counterexample | None = None
     certificate: dict[str, Any] | None = None
@@ -107,10 +118,12 @@ def all_distributions(plan: Plan) -> Finding:
 
 def _proved(tier: Any, proof: Proof, covers: bool) -> Finding:
     detail = proof.statement if proof.holds else proof.reason or f"not proved: {proof.statement}"
+    detail = detail.removeprefix("any vocabulary: ")
     evidence = Evidence(
         tier, "holds" if proof.holds else "undecided", detail, proof=proof.holds and covers, data=proof.facts
     )
-    return Finding(evidence, certificate=proof.certificate)
+    certificate = proof.certificate and {**proof.certificate, "statement": proof.statement}
+    return Finding(evidence, certificate=certificate, scope=proof.statement)
 
 
 def exact(plan: Plan) -> Finding:
@@ -140,10 +153,15 @@ def exact(plan: Plan) -> Finding:
             )
         )
     found = seen.found
-    largest = found if found.undefined else worst(plan.rule, found)
-    return Finding(
-        Evidence("exact", "fails", _failure(found, count), data={"examined": count}), found, largest
-    )
+    again = examine(plan.rule, found.instance)
+    if again is None or again.emitted != found.emitted:
+        raise RuleError(
+            "the same instance gave two different laws; a rule must take all its randomness from the "
+            "machine and keep nothing between runs"
+        )
+    largest = found if found.undefined else worst(plan.rule, found, positive_draft=plan.positive_draft)
+    evidence = Evidence("exact", "fails", _failure(found, count), data={"examined": count})
+    return Finding(evidence, found=found, largest=largest)
 
 
 def _failure(found: Counterexample, count: int) -> str:
@@ -219,7 +237,7 @@ def _exact_on(rule: Rule, distributions: Distributions) -> Finding:
         )
         return Finding(Evidence("exact", "fails", detail, data=data))
     detail = f"the law is the target's, exactly, at {size}"
-    return Finding(Evidence("exact", "holds", detail, proof=True, data=data))
+    return Finding(Evidence("exact", "holds", detail, proof=True, data=data), scope="these distributions")
 
 
 def monte_carlo(plan: Plan) -> Finding:
@@ -254,8 +272,13 @@ def _drafted(plan: Plan, distributions: Distributions, case: int) -> Tree:
 
 
 def _sampling_models(plan: Plan, number: int) -> tuple[Model, Model | None]:
-    seed = plan.seed * INSTANCES + number
-    return instances.sampling_models(plan.rule, plan.tree, plan.sampled_vocabulary, seed)
+    return instances.sampling_models(
+        plan.rule,
+        plan.tree,
+        plan.sampled_vocabulary,
+        plan.seed * INSTANCES + number,
+        positive_draft=plan.positive_draft,
+    )
 
 
 def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
@@ -275,16 +298,26 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
     }
     head = f"{steps:,} steps at V = {vocabulary}, {tokens:.3f} tokens a step"
     if all(o.holds for o in outcomes):
-        detail = f"{head}; a bias of TV {detectable:.2g} would have shown"
-        return Finding(Evidence("monte-carlo", "holds", detail, data=data))
+        if detectable >= USELESS_TV:
+            detail = f"{head}: too few to see anything"
+        elif worst_outcome.log_e > np.log(SUSPICIOUS):
+            detail = f"{head}: {_odds(worst_outcome.log_e)}; more samples would tell"
+        else:
+            detail = f"{head}; a bias of TV {detectable:.2g} would have shown"
+            return Finding(Evidence("monte-carlo", "holds", detail, data=data))
+        return Finding(Evidence("monte-carlo", "undecided", detail, data=data))
     if undefined:
         what = f"undefined in {undefined:,} steps"
     elif np.isinf(worst_outcome.log_e):
         what = "tokens that the target never emits were seen"
     else:
-        what = f"e-value 10^{worst_outcome.log_e / np.log(10):.1f} against the target"
+        what = _odds(worst_outcome.log_e)
     detail = f"{head}: {what}"
     return Finding(Evidence("monte-carlo", "fails", detail, data=data))
+
+
+def _odds(log_e: float) -> str:
+    return f"odds of 10^{log_e / np.log(10):.1f} to 1 against the target's law"
 
 
 def confirm(plan: Plan) -> Counterexample | None:
@@ -295,5 +328,5 @@ def confirm(plan: Plan) -> Counterexample | None:
         target, draft = _sampling_models(plan, number)
         found = examine(plan.rule, instances.tabulate(plan.rule, target, draft, plan.tree))
         if found is not None:
-            return simplify(plan.rule, found)
+            return simplify(plan.rule, found, positive_draft=plan.positive_draft)
     return None

@@ -161,7 +161,7 @@ def search(
 
     def failing(candidates: Iterable[Instance]) -> Counterexample | None:
         for candidate in candidates:
-            if positive_draft and any(0 in row for row in candidate.draft.values()):
+            if positive_draft and _has_zeros(candidate):
                 continue
             seen.small += 1
             if (found := examine(rule, candidate)) is not None:
@@ -181,13 +181,15 @@ def search(
     for number in range(random_instances):
         candidate = instances.arbitrary(rule, whole, vocabulary, seed * 1_000_003 + number)
         if positive_draft:
-            candidate = replace(candidate, draft={c: _positive(r) for c, r in candidate.draft.items()})
+            candidate = replace(
+                candidate, draft={c: instances.positive(r) for c, r in candidate.draft.items()}
+            )
         seen.random += 1
         if (hit := examine(rule, candidate)) is not None:
             larger = failing(
                 itertools.islice(enumerated(range(SMALL_DENOMINATOR + 1, LARGE_DENOMINATOR + 1)), 3000)
             )
-            seen.found = larger or simplify(rule, hit, examine)
+            seen.found = larger or simplify(rule, hit, positive_draft=positive_draft, examine=examine)
             break
     return seen
 
@@ -195,10 +197,13 @@ def search(
 def simplify(
     rule: Rule,
     found: Counterexample,
+    *,
+    positive_draft: bool = False,
     examine: Callable[[Rule, Instance], Counterexample | None] = examine,
 ) -> Counterexample:
     """The same failure with simpler rows: each row in turn is replaced by the simplest one that
-    still fails (the default row, one-hot, halves, thirds)."""
+    still fails (the default row, one-hot, halves, thirds; with ``positive_draft`` drafts keep every
+    token)."""
     vocabulary = found.instance.vocabulary
     simple = [
         [Fraction(part, total) for part in parts]
@@ -211,7 +216,10 @@ def simplify(
             trials = [{c: r for c, r in held.items() if c != context}] if context else []
             trials += [{**held, context: row} for row in simple]
             for rows_tried in trials:
-                trial = examine(rule, _with(found.instance, which, rows_tried))
+                candidate = _with(found.instance, which, rows_tried)
+                if positive_draft and _has_zeros(candidate):
+                    continue
+                trial = examine(rule, candidate)
                 if trial is not None:
                     found = trial
                     break
@@ -223,11 +231,13 @@ def worst(
     start: Counterexample,
     *,
     evaluations: int = 400,
+    positive_draft: bool = False,
     examine: Callable[[Rule, Instance], Counterexample | None] = examine,
 ) -> Counterexample:
     """A counterexample with a large bias, by moving mass between tokens while the bias grows.
 
-    A lower bound on the largest bias: local search from ``start``, in steps from 1/4 to 1/1000.
+    A lower bound on the largest bias: local search from ``start``, in steps from 1/4 to 1/1000; with
+    ``positive_draft`` among drafts without zeros.
     """
     best = start
     for step in (Fraction(1, 4), Fraction(1, 10), Fraction(1, 20), Fraction(1, 100), Fraction(1, 1000)):
@@ -237,6 +247,8 @@ def worst(
             for candidate in _moves(best.instance, step):
                 if evaluations == 0:
                     break
+                if positive_draft and _has_zeros(candidate):
+                    continue
                 evaluations -= 1
                 trial = examine(rule, candidate)
                 if trial is not None and trial.size > best.size:
@@ -271,8 +283,8 @@ def _relatives(rule: Rule, whole: Tree, vocabulary: int) -> list[Tree]:
     return [*(t for t in small if t.size < whole.size), whole]
 
 
-def _positive(row: Sequence[Fraction]) -> list[Fraction]:
-    return [(a + Fraction(1, 20)) / (1 + Fraction(len(row), 20)) for a in row]
+def _has_zeros(instance: Instance) -> bool:
+    return any(0 in row for row in instance.draft.values())
 
 
 def _with(instance: Instance, which: str, rows: ContextRows) -> Instance:

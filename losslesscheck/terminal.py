@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from losslesscheck.instances import ContextRows
 from losslesscheck.search import Counterexample
 from losslesscheck.verdict import NOT_ASKED, Verdict
 
@@ -24,6 +25,7 @@ MARKS = {
 COLOURS = {"lossless": "bold green", "lossy": "bold red", "undecided": "bold yellow"}
 WIDTH = 80
 WIDEST_ROW = 6
+MOST_ROWS = 6
 LONGEST_DETAIL = 240
 
 
@@ -87,9 +89,9 @@ def render_verdict(verdict: Verdict) -> None:
 
 def _rungs(verdict: Verdict) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim", show_edge=False)
-    table.add_column("rung", no_wrap=True)
-    table.add_column("result", no_wrap=True)
-    table.add_column("time", justify="right", no_wrap=True)
+    table.add_column("rung", no_wrap=True, min_width=17)
+    table.add_column("result", no_wrap=True, min_width=11)
+    table.add_column("time", justify="right", no_wrap=True, min_width=7)
     table.add_column("what it says")
     for evidence in verdict.evidence:
         if evidence.detail == NOT_ASKED:
@@ -130,17 +132,17 @@ def _positions(data: dict[str, Any]) -> RenderableType:
 def _counterexample(found: Counterexample) -> RenderableType:
     """The counterexample as a table of fractions."""
     instance = found.instance
-    head = f"Counterexample: V = {instance.vocabulary}, tree {instance.tree}"
+    head = f"The simplest counterexample: V = {instance.vocabulary}, tree {instance.tree}"
     if found.context:
         head += f", next token after {list(found.context)} (reached with probability {found.reached})"
-    parts: list[RenderableType] = [Text(head)]
     tokens = _shown_tokens(found)
+    if len(tokens) < instance.vocabulary:
+        head += f"; the {len(tokens)} tokens that differ most"
+    parts: list[RenderableType] = [Text(head)]
     table = Table(box=None, padding=(0, 2, 0, 2), show_edge=False, header_style="dim")
     table.add_column("token")
     for token in tokens:
         table.add_column(str(token), justify="right")
-    if len(tokens) < instance.vocabulary:
-        table.add_column("…")
     for name, values in (("target p", found.target), ("draft q", found.draft), ("emitted", found.emitted)):
         if values is not None:
             style = "bold" if name == "emitted" else ""
@@ -149,14 +151,22 @@ def _counterexample(found: Counterexample) -> RenderableType:
     if found.undefined:
         parts.append(Text(f"  undefined with probability {found.undefined}"))
     parts.append(Text(f"  TV {found.tv}" + (f" = {float(found.tv):.4g}" if found.tv.denominator > 1 else "")))
-    for name, rows in (("p", instance.target), ("q", instance.draft)):
-        other = {
-            c: r for c, r in rows.items() if c != found.context and (c == () or list(r) != list(rows[()]))
-        }
-        if found.context or len(other) > 1 or (other and () not in other):
-            for context, row in list(other.items())[:WIDEST_ROW]:
-                parts.append(Text(f"  {name} after {list(context)}: {_vector(row)}", style="dim"))
+    for letter, rows in (("p", instance.target), ("q", instance.draft)):
+        parts += [Text(f"  {line}", style="dim") for line in _other_rows(letter, rows, found.context)]
     return Group(*(Padding(part, (0, 0, 0, 0)) for part in parts))
+
+
+def _other_rows(letter: str, rows: ContextRows, shown: tuple[int, ...]) -> list[str]:
+    """A line for every context whose row differs from the one at the empty context, if any does."""
+    own = {c: row for c, row in rows.items() if c and list(row) != list(rows[()])}
+    if not rows or (not own and not shown):
+        return []
+    first = {(): rows[()]} if shown else {}
+    listed = list((first | {c: row for c, row in own.items() if c != shown}).items())
+    lines = [f"{letter} after {list(context)}: {_vector(row)}" for context, row in listed[:MOST_ROWS]]
+    if len(listed) > MOST_ROWS:
+        lines.append(f"{letter} after {len(listed) - MOST_ROWS} more contexts: see --json")
+    return [*lines, f"{letter} after any other context: as after []"]
 
 
 def _shown_tokens(found: Counterexample) -> list[int]:

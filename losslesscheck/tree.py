@@ -7,6 +7,12 @@ from dataclasses import dataclass
 
 from losslesscheck.errors import InputError
 
+MOST_TOKENS = 2000
+"""The largest number of draft tokens in a tree; engines draft some hundreds."""
+
+LONGEST = 128
+"""The largest draft length: trees are walked, compared and hashed by recursion."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tree:
@@ -38,11 +44,18 @@ class Tree:
         """The tree whose nodes at depth i have ``widths[i]`` children.
 
         Raises:
-            InputError: if a width is not a positive integer.
+            InputError: if a width is not a positive integer, or the tree has more than ``LONGEST``
+                levels or ``MOST_TOKENS`` draft tokens.
         """
+        _check_depth(len(widths))
+        level_size = size = 1
         for level, width in enumerate(widths):
             if not isinstance(width, int) or width < 1:
                 raise InputError(f"tree: width {width!r} at level {level} is not a positive integer")
+            level_size *= width
+            size += level_size
+            if size > MOST_TOKENS + 1:
+                raise InputError(f"tree: more than {MOST_TOKENS} draft tokens, counted to level {level}")
         node = cls()
         for width in reversed(widths):
             node = cls((node,) * width)
@@ -60,8 +73,9 @@ class Tree:
         Siblings are tried in ascending index, as the engines link them.
 
         Raises:
-            InputError: if a parent is out of range (dangling), if the links form a cycle, or if
-                ``tokens`` has another length than ``parents``.
+            InputError: if a parent is out of range (dangling), if the links form a cycle, if
+                ``tokens`` has another length than ``parents``, or if a path is longer than
+                ``LONGEST`` or there are more than ``MOST_TOKENS`` draft tokens.
 
         >>> Tree.from_parents([-1, 0, 0]).depth
         2
@@ -71,6 +85,8 @@ class Tree:
         losslesscheck.errors.InputError: tree: parents[0] = 1 lies on a cycle
         """
         count = len(parents)
+        if count > MOST_TOKENS:
+            raise InputError(f"tree: {count} draft tokens are more than {MOST_TOKENS}")
         if tokens is not None and len(tokens) != count:
             raise InputError(f"tree: {len(tokens)} tokens for {count} parents")
         for index, parent in enumerate(parents):
@@ -83,11 +99,14 @@ class Tree:
             below.setdefault(parent, []).append(index)
         reached: list[int] = []
         frontier = list(below.get(-1, ()))
+        depth = 0
         while frontier:
+            depth += 1
             reached.extend(frontier)
             frontier = [child for node in frontier for child in below.get(node, ())]
         if missing := sorted(set(range(count)) - set(reached)):
             raise InputError(f"tree: parents[{missing[0]}] = {parents[missing[0]]} lies on a cycle")
+        _check_depth(depth)
         built: dict[int, Tree] = {}
         for index in [*reversed(reached), -1]:
             built[index] = cls(
@@ -142,6 +161,11 @@ class Tree:
             if all(len(level) == 1 for level in widths):
                 return ",".join(str(level.pop()) for level in widths[:-1]) or "0"
         return _nested(self)
+
+
+def _check_depth(depth: int) -> None:
+    if depth > LONGEST:
+        raise InputError(f"tree: a path of {depth} draft tokens is longer than {LONGEST}")
 
 
 def _nested(node: Tree) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from losslesscheck import instances
-from losslesscheck.budget import Budget
-from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined
+from losslesscheck.budget import Budget, WorkFailed
+from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined, raised
 from losslesscheck.machines.exact import Exact, vectors
 from losslesscheck.machines.vocabulary import Outcome
 from losslesscheck.rule import Rule
@@ -50,7 +50,7 @@ def run_once(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> Outcome:
     except LosslesscheckError:
         raise
     except Exception as error:
-        raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+        raise raised(error) from error
     m.check_outcome(result)
     return result
 
@@ -58,10 +58,15 @@ def run_once(rule: Rule, tree: Tree, vocabulary: int, seed: int) -> Outcome:
 def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
     """Runs the rule along a few random paths before any work is done on it.
 
+    Fixed tokens are renumbered 0, 1, …, and the vocabulary is at least as large as they need.
+
     Raises:
         RuleError: naming the rule, if it raises, returns what is no tuple of tokens, draws from
             what is no distribution, is not a function of its draws, or does not come to an end.
     """
+    number = {token: rank for rank, token in enumerate(sorted(_tokens(tree)))}
+    tree = _renumbered(tree, number)
+    vocabulary = max(vocabulary, len(number))
 
     def paths() -> None:
         for seed in range(PATHS):
@@ -78,5 +83,14 @@ def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
         raise RuleError(
             f"rule {rule.name}: {PATHS} draft-and-verify steps over {vocabulary} tokens did not end: {error}"
         ) from None
-    except RuleError as error:
-        raise RuleError(f"rule {rule.name}: {error}") from None
+    except (RuleError, WorkFailed) as error:
+        raise RuleError(f"rule {rule.name}: {error}") from error
+
+
+def _tokens(tree: Tree) -> set[int]:
+    return {node.token for _, node in tree.nodes() if node.token is not None}
+
+
+def _renumbered(tree: Tree, number: dict[int, int]) -> Tree:
+    token = None if tree.token is None else number[tree.token]
+    return Tree(tuple(_renumbered(child, number) for child in tree.children), token)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
@@ -48,7 +49,7 @@ class Evidence:
     data: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The verdict on a rule.
 
@@ -57,6 +58,7 @@ class Verdict:
         verdict: ``lossless`` (proved, and nothing speaks against it), ``lossy`` (refuted) or
             ``undecided``.
         summary: the verdict as a sentence with its scope.
+        scope: for what losslessness is proved; empty unless the verdict is ``lossless``.
         evidence: the rungs in order of strength.
         counterexample: the smallest one found, or ``None``.
         largest: the one with the largest bias found, or ``None``.
@@ -68,10 +70,16 @@ class Verdict:
     verdict: Outcome
     summary: str
     evidence: tuple[Evidence, ...]
+    scope: str = ""
     counterexample: Counterexample | None = None
     largest: Counterexample | None = None
     settings: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.verdict}: {self.summary}"
+
+    __repr__ = __str__
 
     @property
     def exit_status(self) -> int:
@@ -85,13 +93,14 @@ class Verdict:
             "parameters": {name: _plain(value) for name, value in self.rule.settings.items()},
             "verdict": self.verdict,
             "summary": self.summary,
+            "scope": self.scope,
             "evidence": [
                 {
                     "tier": e.tier,
                     "result": e.result,
                     "seconds": round(e.seconds, 4),
                     "detail": e.detail,
-                    **({"data": e.data} if e.data else {}),
+                    **({"data": _finite(e.data)} if e.data else {}),
                 }
                 for e in self.evidence
             ],
@@ -130,6 +139,15 @@ def _rows(rows: Any) -> dict[str, list[str]]:
         for context, row in rows.items()
         if context == () or list(row) != list(default)
     }
+
+
+def _finite(value: Any) -> Any:
+    """The value with infinities and NaN as strings: JSON has no numbers for them."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _plain(value: Value) -> int | str:

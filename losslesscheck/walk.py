@@ -82,7 +82,7 @@ def walk_nodes(m: Machine, rule: Callable[..., Outcome], p: NextToken, tree: Tre
             made.append((*context, token))
             return made[-1]
 
-        return _one_of(made, rule(m, p(context), siblings, accept, end))
+        return _one_of(made, rule(m, p(context), list(siblings), accept, end))
 
     return visit((), tree)
 

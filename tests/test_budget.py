@@ -68,3 +68,25 @@ def test_progress_is_told() -> None:
     SMALL.run(lambda: time.sleep(0.3), told.append)
     assert told == sorted(told)
     assert told
+
+
+def test_a_deep_walk_fits() -> None:
+    def down(levels: int) -> int:
+        return 0 if levels == 0 else 1 + down(levels - 1)
+
+    assert SMALL.run(lambda: down(10_000)) == 10_000
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_budget_is_a_positive_number(seconds: float) -> None:
+    with pytest.raises(InputError, match=r"seconds: .* is not a positive number"):
+        Budget(seconds=seconds)
+
+
+def test_work_that_prints_for_ever_does_not_fill_the_disk() -> None:
+    def chatter() -> None:
+        while True:
+            os.write(1, b"x" * (1 << 20))
+
+    with pytest.raises(WorkFailed, match="File too large"):
+        Budget(seconds=30).run(chatter)

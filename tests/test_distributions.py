@@ -190,6 +190,22 @@ def test_a_damaged_array_is_refused(write: Callable[[Arrays], Path]) -> None:
         load(path)
 
 
+def test_an_array_too_large_is_refused_before_it_is_unpacked(
+    write: Callable[[Arrays], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(arrays())
+    monkeypatch.setattr("losslesscheck.npz.LARGEST", 100)
+    monkeypatch.setattr(np.lib.npyio.NpzFile, "__getitem__", lambda self, name: pytest.fail("it was read"))
+    with pytest.raises(InputError, match=r"target: .* GiB are more than"):
+        load(path)
+
+
+def test_a_prompt_that_is_no_utf8_is_read_with_marks(write: Callable[[Arrays], Path]) -> None:
+    found = arrays()
+    found["prompt"] = np.array([b"\xff"] * len(found["target"]))
+    assert load(write(found)).prompts[0] == "\ufffd"
+
+
 @pytest.mark.parametrize("name", ["missing.npz", "."])
 def test_a_file_that_is_not_there_is_named(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no file"):

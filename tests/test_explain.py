@@ -91,3 +91,9 @@ def test_the_list_needs_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_lambda_is_its_own_algorithm() -> None:
+    keep = rules.resolve(lambda m, p, q, accept, reject: accept(m.draw(q)))
+    assert "accept(m.draw(q))" in algorithm(keep)
+    assert explain_text(keep)

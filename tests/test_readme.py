@@ -33,7 +33,8 @@ def commands(block: str) -> list[tuple[str, str]]:
 
 
 def timeless(text: str) -> str:
-    return re.sub(r" *\d+\.\d\d s\b", " TIME", text)
+    """Without times, and without line breaks and spaces, which depend on how wide the times are."""
+    return " ".join(re.sub(r"\d+\.\d\d s\b", "TIME", text).split())
 
 
 BLOCKS = BLOCK.findall(README.read_text())

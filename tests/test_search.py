@@ -129,3 +129,12 @@ def test_the_search_notices_a_dropped_renormalisation(monkeypatch: pytest.Monkey
     monkeypatch.setattr(exact_machine.Exact, "norm", lambda self, v, otherwise=None: v)
     with pytest.raises(RuleError, match="no distribution"):
         search(specinfer, None, 2, random_instances=0)
+
+
+def test_a_positive_draft_is_supposed_to_the_end() -> None:
+    rule = rules.get("resample_target")
+    found = search(rule, None, 3, positive_draft=True).found
+    assert found is not None
+    for seen in (found, worst(rule, found, positive_draft=True), simplify(rule, found, positive_draft=True)):
+        assert all(a > 0 for row in seen.instance.draft.values() for a in row)
+    assert any(a == 0 for row in worst(rule, found).instance.draft.values() for a in row)

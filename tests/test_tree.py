@@ -54,6 +54,24 @@ def test_bad_parents_are_named(parents: list[int], message: str) -> None:
         Tree.from_parents(parents)
 
 
+@pytest.mark.parametrize(
+    "widths",
+    [(10,) * 100, (1000, 1000, 1000), (1,) * 100_000, (2001,)],
+    ids=["deep", "bushy", "long", "flat"],
+)
+def test_trees_too_large_to_walk_are_refused_before_they_are_built(widths: tuple[int, ...]) -> None:
+    with pytest.raises(InputError, match=r"more than 2000 draft tokens|longer than 128"):
+        Tree.regular(widths)
+
+
+def test_parents_of_too_large_a_tree_are_refused() -> None:
+    with pytest.raises(InputError, match="a path of 129 draft tokens is longer than 128"):
+        Tree.from_parents(range(-1, 128))
+    with pytest.raises(InputError, match="2001 draft tokens are more than 2000"):
+        Tree.from_parents([-1] * 2001)
+    assert Tree.from_parents([-1] * 2000).width == 2000
+
+
 def test_tokens_must_match_parents() -> None:
     with pytest.raises(InputError, match="1 tokens for 2 parents"):
         Tree.from_parents([-1, 0], tokens=[1])

@@ -5,9 +5,10 @@ f = a − b with a, b ≥ 0, that b + atom ≥ 0. An identity that holds with at
 minima.
 
 What the signs are taken from also holds where every distribution is in the interior of the simplex and
-every atom a little below its true value: that set is open, so that no divisor is zero on all of it, and
-every true point is a limit of it. Laws, weights and masses are continuous there, which is why the
-obligations of a proof suffice at the points where a divisor is zero.
+every atom a little below its true value. No divisor is zero on all of that set if the vocabulary is large
+enough, and every true point is a limit of it: in a small vocabulary, let there be more tokens, of little
+probability. Laws, weights and masses are continuous there, which is why the obligations of a proof suffice
+at the points where a divisor is zero.
 """
 
 from __future__ import annotations

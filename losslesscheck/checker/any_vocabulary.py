@@ -18,14 +18,16 @@ for every way in which the rule is called. A scene holds formulas in names such 
     seconds      of a whole rule on one level of drafts: token that may be emitted first → the
                  probability that a second one follows, which has the target's law after it
     obligations  divisor, the outcomes ``after`` which it is first met, the mass of reaching it for given
-                 drawn ``tokens``, summed over the others, and the cofactor (numerator, denominator)
-                 with mass = divisor · cofactor, or null where 0 ≤ mass ≤ |divisor|
+                 drawn ``tokens``, summed over the others, the divisors met ``before`` it on each of
+                 these paths, and the cofactor (numerator, denominator) with
+                 mass = divisor · cofactor, or null where 0 ≤ mass ≤ |divisor|
 
 What is checked: (1) the contributions add up to the target as rational functions, atoms and sums free:
 at random points modulo a prime. (2) At random distributions, ``interpreter`` finds for every path the
 probabilities that the certificate gives, and the same contribution to the law. (3) Every divisor that
-the rule meets there is one of the obligations, with the mass that the certificate gives; mass = divisor ·
-cofactor as rational functions, and the cofactor's denominator has no factor in common with the divisor.
+the rule meets there is one of the obligations, with the mass that the certificate gives, after the divisors
+that it gives; mass = divisor · cofactor as rational functions, and every factor of the cofactor's
+denominator is one of a divisor met before, so that it is not zero where the divisor is reached.
 (4) The rule's hash, its parameters, and that no scene is missing.
 
 What is not rechecked symbolically: that probabilities lie in [0, 1], and the bounds 0 ≤ mass ≤ |divisor|.
@@ -44,7 +46,7 @@ from typing import Any
 
 from losslesscheck.checker.expression import ExpressionError, evaluate
 from losslesscheck.checker.interpreter import Divisor, Path, RuleProblem
-from losslesscheck.checker.polynomials import PRIME, Free, common_factor
+from losslesscheck.checker.polynomials import PRIME, Free, factors_among
 from losslesscheck.checker.samples import Sample, samples
 
 POINTS = 3
@@ -198,8 +200,8 @@ def _cofactors(scene: dict[str, Any]) -> Iterator[str]:
                 yield f"obligation {o['divisor']}: the mass is not the divisor times the cofactor"
                 break
         else:
-            if common_factor(o["divisor"], down):
-                yield f"obligation {o['divisor']}: the cofactor is infinite where the divisor is zero"
+            if not factors_among(down, o["before"]):
+                yield f"obligation {o['divisor']}: the cofactor may be infinite where the divisor is zero"
 
 
 def _runs(
@@ -290,11 +292,17 @@ def _masses(
     counted: set[tuple[int, tuple[int, ...]]] = set()
     for path in paths:
         first: set[int] = set()
-        for place, _ in _places(path):
+        earlier: set[Fraction] = set()
+        for place, divisor in _places(path):
             number, before = matched.get(place), len(place[0])
+            met_before = set(earlier)
+            earlier |= {divisor.value, -divisor.value}
             if number is None or number in first:
                 continue
             first.add(number)
+            for text in obligations[number]["before"]:
+                if sample.evaluate(text, path.labels) not in met_before:
+                    yield f"obligation {obligations[number]['divisor']}: {text} is not met before it"
             if (number, tuple(path.values[:before])) not in counted:
                 counted.add((number, tuple(path.values[:before])))
                 key = tuple(path.labels[label] for label in obligations[number]["tokens"])
@@ -302,11 +310,11 @@ def _masses(
     for o, masses in zip(obligations, found, strict=True):
         for key, mass in masses.items():
             labels = {**sample.fixed, **dict(zip(o["tokens"], key, strict=True))}
-            stated, divisor = sample.evaluate(o["mass"], labels), sample.evaluate(o["divisor"], labels)
+            stated, value = sample.evaluate(o["mass"], labels), sample.evaluate(o["divisor"], labels)
             if stated is not None and stated != mass:
                 yield f"obligation {o['divisor']}: the mass is {mass}, not {o['mass']}"
-            if divisor is not None and (divisor == 0 or (o["cofactor"] is None and mass > abs(divisor))):
-                yield f"obligation {o['divisor']}: it is {divisor} where the mass is {mass}"
+            if value is not None and (value == 0 or (o["cofactor"] is None and mass > abs(value))):
+                yield f"obligation {o['divisor']}: it is {value} where the mass is {mass}"
 
 
 def _same_law(scene: dict[str, Any], sample: Sample, paths: list[Path]) -> Iterator[str]:

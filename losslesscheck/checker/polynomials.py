@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from losslesscheck.checker.expression import evaluate, names
 
@@ -11,7 +11,7 @@ PRIME = 2**127 - 1
 """A Mersenne prime; a false identity of degree d passes at one point with probability d / PRIME."""
 
 DEGREE = 60
-"""The highest degree of the polynomials that ``common_factor`` can take."""
+"""The highest degree of the polynomials that ``factors_among`` can take."""
 
 
 class Free(Mapping[str, int]):
@@ -41,15 +41,22 @@ class Free(Mapping[str, int]):
         return len(self._values)
 
 
-def common_factor(a: str, b: str) -> bool:
-    """Whether two expressions are zero together on a random line: they then share a polynomial factor.
+def factors_among(a: str, others: Sequence[str]) -> bool:
+    """Whether every irreducible factor of ``a`` is one of some expression in ``others``.
 
-    Of ``a`` the numerator counts, if it is written as one fraction. ``True`` too if that cannot be told.
+    It is decided on a random line. Of the others the numerators count, where they are written as one
+    fraction. ``False`` too if it cannot be told.
     """
+    line = _Line()
     try:
-        return len(_gcd(_on_line(_numerator(a), line := _Line()), _on_line(b, line))) > 1
+        left = _on_line(a, line)
+        for other in others:
+            divisor = _on_line(_numerator(other), line)
+            while len(common := _gcd(left, divisor)) > 1:
+                left = _divided(left, common)[0]
     except ValueError:
-        return True
+        return False
+    return len(left) == 1
 
 
 def _numerator(text: str) -> str:
@@ -111,14 +118,20 @@ def _trim(coefficients: list[int]) -> list[int]:
 
 def _gcd(a: list[int], b: list[int]) -> list[int]:
     while b:
-        inverse = pow(b[-1], -1, PRIME)
-        remainder = list(a)
-        while len(remainder) >= len(b):
-            factor = remainder[-1] * inverse % PRIME
-            shift = len(remainder) - len(b)
-            for place, coefficient in enumerate(b):
-                remainder[shift + place] = (remainder[shift + place] - factor * coefficient) % PRIME
-            remainder.pop()
-            _trim(remainder)
-        a, b = b, remainder
+        a, b = b, _divided(a, b)[1]
     return a
+
+
+def _divided(a: list[int], b: list[int]) -> tuple[list[int], list[int]]:
+    """Quotient and remainder."""
+    inverse = pow(b[-1], -1, PRIME)
+    quotient = [0] * max(0, len(a) - len(b) + 1)
+    remainder = list(a)
+    while len(remainder) >= len(b):
+        factor = remainder[-1] * inverse % PRIME
+        shift = len(remainder) - len(b)
+        quotient[shift] = factor
+        for place, coefficient in enumerate(b):
+            remainder[shift + place] = (remainder[shift + place] - factor * coefficient) % PRIME
+        _trim(remainder)
+    return quotient, remainder

@@ -210,7 +210,7 @@ def program(
         def accepted(token: Any) -> Enter:
             return Enter(token, children[tokens.index(token)][1])
 
-        return lambda: function(machine, p(()), tokens, accepted, lambda token: (token,), **settings)
+        return lambda: function(machine, p(()), list(tokens), accepted, lambda token: (token,), **settings)
 
     def attempt(rank: int, residual: Row, state: dict[str, Any]) -> Any:
         if rank == len(children):

@@ -16,8 +16,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from losslesscheck.errors import LosslesscheckError, RuleError, Undefined
+from losslesscheck.errors import LosslesscheckError, RuleError, Undefined, raised
 from losslesscheck.law import UNDEFINED
+from losslesscheck.machines.states import require_same
 from losslesscheck.machines.vocabulary import Outcome
 
 MOST_CHOICES = 1000
@@ -48,7 +49,7 @@ class Replay:
     def __init__(self) -> None:
         self._script: list[Any] = []
         self._position = 0
-        self._laws: dict[tuple[Any, ...], dict[tuple[Any, ...], Any]] = {}
+        self._laws: dict[tuple[Any, ...], tuple[Callable[[], Outcome], dict[tuple[Any, ...], Any]]] = {}
 
     def call(self, state: tuple[Any, ...], continuation: Callable[[], Outcome]) -> Call:
         return Call(state, continuation)
@@ -82,8 +83,11 @@ class Replay:
         else:
             if isinstance(result, Call):
                 if result.state not in self._laws:
-                    self._laws[result.state] = self._fold(result.continuation, [])
-                return self._laws[result.state]
+                    law = self._fold(result.continuation, [])
+                    self._laws[result.state] = result.continuation, law
+                first, law = self._laws[result.state]
+                require_same(result.state, first, result.continuation)
+                return law
             return {result: self.one}
         if len(options) == 1:
             return self._fold(program, [*script, options[0][0]])
@@ -107,10 +111,22 @@ class Replay:
         except (LosslesscheckError, RecursionError, MemoryError):
             raise
         except Exception as error:
-            raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+            raise raised(error) from error
         if not isinstance(result, Call):
             self.check_outcome(result)
+        elif not self.is_state(result.state):
+            raise RuleError(
+                f"the rule goes on in a state, {result.state!r}, that is no tuple of fixed values"
+            )
         return result
+
+    def is_state(self, state: Any) -> bool:
+        """Whether states can be told apart by it."""
+        try:
+            hash(state)
+        except TypeError:
+            return False
+        return isinstance(state, tuple)
 
     def check_outcome(self, result: Any) -> None:
         """Raises ``RuleError`` unless ``result`` is a non-empty tuple of token indices."""
@@ -175,6 +191,7 @@ class Forward(Replay):
                     if number == len(continuations):
                         continuations.append(result.continuation)
                         entrances.append(0)
+                    require_same(result.state, continuations[number], result.continuation)
                     if number not in nexts:
                         entrances[number] += 1
                     nexts[number] = nexts[number] + weight if number in nexts else weight

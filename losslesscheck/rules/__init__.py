@@ -80,4 +80,6 @@ def resolve(reference: str | Rule | Callable[..., Any]) -> Rule:
         return reference
     if callable(reference):
         return rule(reference)
+    if not isinstance(reference, str):
+        raise InputError(f"rule: {reference!r} is no name, function or rule")
     return load(reference) if ":" in reference else get(reference)

@@ -7,7 +7,8 @@ from losslesscheck.tree import Tree
 
 @rule(
     paper="Sun et al. 2024 (arXiv 2403.10444), Alg. 2",
-    claim="The tokens follow the target's joint law, and more drafts are accepted than token by token.",
+    claim="The tokens follow the target's joint law, and no fewer drafts are expected to be accepted "
+    "than token by token.",
     conditions=("the drafts are drawn from the q that the ratios use",),
     single_path=True,
     tree=Tree.chain(2),

@@ -19,7 +19,7 @@ from losslesscheck.errors import BudgetExceeded
 from losslesscheck.tree import Tree
 from tests.benchmarks.rivals import sympy_proves, z3_proves
 
-PATIENCE = 60.0
+PATIENCE = 30.0
 
 ANY_VOCABULARY = """
 from losslesscheck import rules

@@ -15,7 +15,7 @@ from losslesscheck import rules
 from losslesscheck.checker import any_vocabulary as checker
 from losslesscheck.checker import check
 from losslesscheck.checker.interpreter import Interpreter, Vector
-from losslesscheck.checker.polynomials import common_factor
+from losslesscheck.checker.polynomials import factors_among
 from losslesscheck.machines.any_vocabulary import prove
 from tests.machines.any_vocabulary_rules import CORRECT, FAULTY
 
@@ -144,6 +144,14 @@ def test_an_infinite_cofactor_is_noticed(proved):
     assert any("infinite" in problem for problem in problems(proved, "chain", change))
 
 
+def test_a_divisor_that_is_not_met_before_is_noticed(proved):
+    def change(certificate):
+        obligation = scene(certificate)["obligations"][0]
+        obligation["before"] = [obligation["divisor"]]
+
+    assert any("is not met before it" in problem for problem in problems(proved, "chain", change))
+
+
 @pytest.mark.parametrize("name", ["chain", "target_only", "without_replacement"])
 def test_a_missing_scene_is_noticed(proved, name):
     for number in range(len(proved[name]["scenes"])):
@@ -204,17 +212,20 @@ def test_an_unknown_kind_is_a_problem():
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "shared"),
+    ("a", "others", "among"),
     [
-        ("q", "1", False),
-        ("q*r", "q", True),
-        ("q - r", "q + r", False),
-        ("(q**2 - r**2)/(s)", "q + r", True),
-        ("q", "1/r", True),
+        ("2", [], True),
+        ("q", [], False),
+        ("q", ["q*r"], True),
+        ("q**3*r", ["r", "q"], True),
+        ("q*r", ["q"], False),
+        ("q - r", ["q + r"], False),
+        ("q + r", ["(q**2 - r**2)/(s)"], True),
+        ("1/r", ["r"], False),
     ],
 )
-def test_common_factors(a, b, shared):
-    assert common_factor(a, b) == shared
+def test_factors_are_among_those_of_others(a, others, among):
+    assert factors_among(a, others) == among
 
 
 # Tests of the tests: with a part of the checker broken, something above is accepted.

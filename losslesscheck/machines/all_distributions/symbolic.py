@@ -22,6 +22,7 @@ from losslesscheck.machines.all_distributions.domain import Domain, SymbolVector
 from losslesscheck.machines.all_distributions.obligations import Given, Ledger, Owed
 from losslesscheck.machines.coin import Coin
 from losslesscheck.machines.replay import Call, Choice, Replay
+from losslesscheck.machines.states import require_same
 from losslesscheck.machines.vocabulary import Outcome
 
 
@@ -83,7 +84,7 @@ class Symbolic(Replay):
         self.paths = 0
         self.field.on_divide = self._on_divide
         self.field.on_compare = self._on_compare
-        self._numbers: dict[Any, int] = {}
+        self._numbers: dict[Any, tuple[Callable[[], Outcome], int]] = {}
         self._kind = ""
         self._seen: set[int] = set()
 
@@ -193,6 +194,9 @@ class Symbolic(Replay):
     def is_token(self, value: Any) -> bool:
         return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < self.domain.vocabulary
 
+    def is_state(self, state: Any) -> bool:
+        return super().is_state(_key(state))
+
     def _number(self, value: Any) -> Rational:
         return value if isinstance(value, Rational) else self.field.constant(value)
 
@@ -282,11 +286,12 @@ class Symbolic(Replay):
         self.paths += 1
         if isinstance(result, Call):
             given = self.ledger.given
-            key = tuple(part.key if isinstance(part, SymbolVector) else part for part in result.state)
+            key = _key(result.state)
             if key not in self._numbers:
                 self._evaluate(result.continuation)
-                self._numbers[key] = len(self.states) - 1
-            number = self._numbers[key]
+                self._numbers[key] = result.continuation, len(self.states) - 1
+            first, number = self._numbers[key]
+            require_same(result.state, first, result.continuation)
             self.ledger.given = given
             self.ledger.enter(self.states[number].owed)
             return Node("end", outcome=number)
@@ -330,6 +335,15 @@ class Symbolic(Replay):
                 below.append(row.context)
         self.met.update(below)
         return {context: self.one}
+
+
+def _key(state: Any) -> Any:
+    """The same for states that are made of the same objects."""
+    if isinstance(state, SymbolVector):
+        return "vector", state.key
+    if isinstance(state, Rational):
+        return "number", id(state)
+    return tuple(map(_key, state)) if isinstance(state, tuple) else state
 
 
 def _common_prefix(outcomes: list[tuple[Any, ...]]) -> tuple[Any, ...]:

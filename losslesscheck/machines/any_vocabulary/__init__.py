@@ -9,7 +9,7 @@ to it is zero.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -177,9 +177,9 @@ def _seconds(root: Node, m: Generic, greedy: bool) -> dict[str, Rational]:
 def _met(reached: Reached, m: Generic) -> Obligation:
     """Checks that the mass of reaching a divisor is zero wherever the divisor is."""
     divisor, mass = reached.divisor, reached.mass
-    known = (divisor, mass, tuple(sorted(reached.kept)), reached.after)
+    known = (divisor, mass, tuple(sorted(reached.kept)), reached.after, reached.before)
     cofactor = mass * divisor.inverse()
-    if cofactor.denominator.gcd(divisor.numerator).is_constant():
+    if _finite(cofactor, reached.before):
         return Obligation(*known, cofactor)
     size = divisor if m.signs.nonnegative(divisor) else -divisor
     if m.signs.nonnegative(size) and m.signs.nonnegative(size - mass):
@@ -191,6 +191,16 @@ def _met(reached: Reached, m: Generic) -> Obligation:
         f"getting there, {_short(mass)}, is not{_legend(m)}",
         str(divisor),
     )
+
+
+def _finite(cofactor: Rational, before: Sequence[Rational]) -> bool:
+    """Whether a cofactor has a value wherever its divisor is reached.
+
+    It is not enough that divisor and denominator have no factor in common: where both are zero the mass
+    may be anything. So whatever is in the denominator must have been divided by on the way already.
+    """
+    _, factors = cofactor.denominator.factor()
+    return all(any(not d.numerator.gcd(f).is_constant() for d in before) for f, _ in factors)
 
 
 def _legend(m: Generic) -> str:

@@ -23,13 +23,15 @@ MOST_TERMS = 8
 class Obligation:
     """A divisor that is zero only where its mass is: mass = divisor · cofactor, or 0 ≤ mass ≤ |divisor|.
 
-    The mass is for given values of the drawn ``tokens``, summed over all others.
+    The mass is for given values of the drawn ``tokens``, summed over all others. The cofactor's denominator
+    has no factor that is not one of the divisors ``before``, which were met on every path to this one.
     """
 
     divisor: Rational
     mass: Rational
     tokens: tuple[str, ...]
     after: tuple[Signature, ...]
+    before: tuple[Rational, ...]
     cofactor: Rational | None
 
     def __str__(self) -> str:
@@ -119,6 +121,7 @@ def _scene(done: Settled) -> dict[str, Any]:
                 "mass": str(o.mass),
                 "tokens": list(o.tokens),
                 "after": [list(signature) for signature in o.after],
+                "before": [str(earlier) for earlier in o.before],
                 "cofactor": None
                 if o.cofactor is None
                 else [o.cofactor.text(o.cofactor.numerator), o.cofactor.text(o.cofactor.denominator)],

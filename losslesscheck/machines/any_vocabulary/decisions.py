@@ -154,38 +154,46 @@ class Reached:
     """A divisor, and the probability of getting to where it is divided by.
 
     ``mass`` is for each value of the drawn tokens in ``kept``, summed over all others, and over the paths on
-    which it is first met; ``after`` says where on these that is.
+    which it is first met; ``after`` says where on these that is. ``before`` are the divisors that all of
+    these paths met earlier.
     """
 
     divisor: Rational
     mass: Rational
     kept: frozenset[str]
     after: tuple[Signature, ...]
+    before: tuple[Rational, ...]
 
 
 @dataclass(frozen=True)
 class _Met:
-    """A place where a divisor is first met, reached with a probability after drawing tokens."""
+    """A place where a divisor is first met, reached with a probability after drawing tokens.
+
+    ``before`` are the divisors met earlier on the path, by their text.
+    """
 
     weight: Rational
     drawn: tuple[str, ...]
     after: Signature
+    before: dict[str, Rational]
 
 
 def obligations(root: Node, fixed: tuple[str, ...], c: Coordinates) -> list[Reached]:
     """Every divisor of the rule with the probability of reaching it."""
     found: dict[str, tuple[Rational, list[_Met]]] = {}
 
-    def visit(node: Node, weight: Rational, drawn: tuple[str, ...], after: Signature, met: set[str]) -> None:
+    def visit(
+        node: Node, weight: Rational, drawn: tuple[str, ...], after: Signature, met: dict[str, Rational]
+    ) -> None:
         for divisor in node.divisors:
             if (key := str(divisor)) not in met:
-                met = met | {key}
-                found.setdefault(key, (divisor, []))[1].append(_Met(weight, drawn, after))
+                found.setdefault(key, (divisor, []))[1].append(_Met(weight, drawn, after, met))
+                met = {**met, key: divisor}
         for outcome, probability, below in node.edges:
             longer = (*drawn, str(outcome)) if outcome == node.generic else drawn
             visit(below, weight * probability, longer, (*after, outcome), met)
 
-    visit(root, c.field.one, (), (), set())
+    visit(root, c.field.one, (), (), {})
     return [_reached(divisor, places, fixed, c) for divisor, places in found.values()]
 
 
@@ -200,7 +208,9 @@ def _reached(divisor: Rational, places: list[_Met], fixed: tuple[str, ...], c: C
         except _Stuck as stuck:
             kept |= {stuck.token}
         else:
-            return Reached(divisor, mass, kept, tuple(place.after for place in places))
+            first, *others = places
+            common = (d for key, d in first.before.items() if all(key in place.before for place in others))
+            return Reached(divisor, mass, kept, tuple(place.after for place in places), tuple(common))
 
 
 class _Stuck(Exception):

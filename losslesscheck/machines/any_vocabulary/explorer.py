@@ -13,7 +13,7 @@ from typing import Any
 
 from losslesscheck.algebra.coordinates import is_drawn
 from losslesscheck.algebra.field import FieldFull, Rational
-from losslesscheck.errors import LosslesscheckError, RuleError, Undecided
+from losslesscheck.errors import LosslesscheckError, Undecided, raised
 from losslesscheck.machines.any_vocabulary.decisions import Entries, Node
 
 MOST_CHOICES = 60
@@ -101,7 +101,7 @@ class Explorer:
         except (TypeError, AttributeError, NotImplementedError) as error:
             raise Undecided(f"the rule does what this reading cannot follow: {error}") from error
         except Exception as error:
-            raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+            raise raised(error) from error
         else:
             node.leaf, node.emitted = ending.law, ending.emitted
             self._paths += 1

@@ -15,7 +15,7 @@ from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.machines import coin as coins
 from losslesscheck.machines.any_vocabulary.decisions import Entries
 from losslesscheck.machines.any_vocabulary.explorer import Choice, Explorer, positive_lead
-from losslesscheck.machines.any_vocabulary.values import Number, Token, Tried, Vector
+from losslesscheck.machines.any_vocabulary.values import Number, Token, Tried, Vector, rational
 from losslesscheck.machines.vocabulary import Outcome
 
 
@@ -130,14 +130,14 @@ class Generic(Explorer):
 
     def norm(self, vector: Vector, otherwise: Vector | None = None) -> Vector:
         total = vector.entries.total(self.coordinates)
+        if not self._nonnegative(vector):
+            raise Undecided("the rule normalises a vector that is not known to be non-negative")
         if total.is_zero():
             if otherwise is None:
                 raise Undecided("the rule normalises a vector that sums to zero")
             return otherwise
         if total.same(self.field.one):
             return vector
-        if not self._nonnegative(vector):
-            raise Undecided("the rule normalises a vector that is not known to be non-negative")
         if not total.is_constant():
             self.signs.know(total)
             if otherwise is not None:
@@ -151,8 +151,6 @@ class Generic(Explorer):
 
     def _either(self, vector: Vector, otherwise: Vector) -> Vector:
         """``norm`` with an alternative: a distribution either way, and nothing else is known of it."""
-        if not self._nonnegative(vector):
-            raise Undecided(f"the rule normalises {vector.key()}, which is not known to be non-negative")
         self.require_distribution(otherwise, "falls back on")
         return self._opaque(
             f"norm({vector.key()}; otherwise {otherwise.key()})",
@@ -312,8 +310,6 @@ class Generic(Explorer):
         return all(self.signs.nonnegative(a) for a in entries)
 
     def _number(self, value: Any) -> Rational:
-        if isinstance(value, Number):
-            return value.value
-        if isinstance(value, (int, Fraction)):
-            return self.field.constant(value)
-        raise RuleError(f"the rule uses {value!r} as a number")
+        if (number := rational(self, value)) is None:
+            raise RuleError(f"the rule uses {value!r} as a number")
+        return number

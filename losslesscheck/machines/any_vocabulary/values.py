@@ -19,16 +19,8 @@ class Number:
     def __init__(self, m: Any, value: Rational) -> None:
         self.m, self.value = m, value
 
-    def _other(self, other: Any) -> Rational | None:
-        if isinstance(other, Number):
-            return other.value
-        if isinstance(other, (int, Fraction)):
-            constant: Rational = self.m.field.constant(other)
-            return constant
-        return None
-
     def _with(self, other: Any, operation: Callable[[Rational, Rational], Rational]) -> Any:
-        b = self._other(other)
+        b = rational(self.m, other)
         return NotImplemented if b is None else Number(self.m, operation(self.value, b))
 
     def __add__(self, other: Any) -> Any:
@@ -57,7 +49,7 @@ class Number:
         return self._with(other, lambda a, b: self.m.divide(b, a))
 
     def _compare(self, other: Any, ask: Callable[[Rational, Rational], bool]) -> Any:
-        b = self._other(other)
+        b = rational(self.m, other)
         return NotImplemented if b is None else ask(self.value, b)
 
     def __lt__(self, other: Any) -> Any:
@@ -85,6 +77,16 @@ class Number:
 
     def __str__(self) -> str:
         return str(self.value)
+
+
+def rational(m: Any, number: Any) -> Rational | None:
+    """The number as an element of the machine's field; ``None`` if it is none."""
+    if isinstance(number, Number):
+        return number.value
+    if isinstance(number, (int, Fraction)):
+        constant: Rational = m.field.constant(number)
+        return constant
+    return None
 
 
 class Token:
@@ -175,22 +177,14 @@ class Vector:
     def __sub__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a - b)
 
-    def _factor(self, factor: Any) -> Rational | None:
-        if isinstance(factor, Number):
-            return factor.value
-        if isinstance(factor, (int, Fraction)):
-            constant: Rational = self.m.field.constant(factor)
-            return constant
-        return None
-
     def __mul__(self, factor: Any) -> Any:
-        f = self._factor(factor)
+        f = rational(self.m, factor)
         return NotImplemented if f is None else Vector(self.m, self.entries.map(lambda a: a * f))
 
     __rmul__ = __mul__
 
     def __truediv__(self, divisor: Any) -> Any:
-        if (d := self._factor(divisor)) is None:
+        if (d := rational(self.m, divisor)) is None:
             return NotImplemented
         inverse = self.m.divide(self.m.field.one, d)
         return Vector(self.m, self.entries.map(lambda a: a * inverse))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined
+from losslesscheck.errors import BudgetExceeded, LosslesscheckError, RuleError, Undefined, raised
 from losslesscheck.machines.monte_carlo.values import Group, Token, here
 from losslesscheck.machines.vocabulary import Outcome
 
@@ -64,7 +64,7 @@ class Paths:
             except (LosslesscheckError, RecursionError, MemoryError):
                 raise
             except Exception as error:
-                raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+                raise raised(error) from error
             else:
                 self._check_outcome(result)
                 emit([here(token) for token in result], self.group.lanes)

@@ -69,7 +69,7 @@ def sample(
     deadline = None if seconds is None else time.monotonic() + seconds
     p = Source(target)
     q = p if draft is None else Source(draft)
-    pilot_rng, *rngs = rng.spawn(1 + -(-samples // SHARD))
+    (pilot_rng,) = rng.spawn(1)
 
     def run(machine: Lanes, lanes: int, emit: Emit) -> None:
         at_target, at_draft = machine.model(p), machine.model(q)
@@ -82,17 +82,18 @@ def sample(
     longest = max([tree.depth + 1, *map(len, pilot)])
     plan = Plan(target, pilot, longest, cells)
 
-    shards = iter(enumerate(rngs))
+    starts = iter(range(0, samples, SHARD))
     lock = Lock()
     failed: list[BaseException] = []
 
     def mine() -> Iterator[tuple[int, np.random.Generator]]:
         while not failed:
             with lock:
-                shard = next(shards, None)
-            if shard is None:
-                return
-            yield min(SHARD, samples - shard[0] * SHARD), shard[1]
+                start = next(starts, None)
+                if start is None:
+                    return
+                (stream,) = rng.spawn(1)
+            yield min(SHARD, samples - start), stream
 
     def work() -> tuple[Tally, int]:
         tally, undefined = Tally(plan), 0
@@ -108,7 +109,7 @@ def sample(
         tally.flush()
         return tally, undefined
 
-    workers = min(threads or _cores(), len(rngs))
+    workers = min(threads or _cores(), -(-samples // SHARD))
     if workers == 1:
         results = [work()]
     else:

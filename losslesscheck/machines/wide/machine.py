@@ -20,7 +20,7 @@ import numpy.typing as npt
 from flint import fmpq
 
 from losslesscheck.algebra.integer_row import IntegerRow, Integers
-from losslesscheck.errors import LosslesscheckError, RuleError, Undecided, Undefined
+from losslesscheck.errors import LosslesscheckError, RuleError, Undecided, Undefined, raised
 from losslesscheck.machines.coin import Coin
 from losslesscheck.machines.replay import MOST_CHOICES
 from losslesscheck.machines.wide.numbers import WideNumber, WideToken
@@ -249,7 +249,7 @@ class Wide:
             except (LosslesscheckError, MemoryError):
                 raise
             except Exception as error:
-                raise RuleError(f"the rule raised {type(error).__name__}: {error}") from error
+                raise raised(error) from error
             if not isinstance(result, Ending):
                 raise RuleError(f"the rule returned {result!r}, not what a continuation returned")
             yield result
