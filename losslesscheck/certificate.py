@@ -6,11 +6,14 @@ import inspect
 import json
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from losslesscheck import __version__, rules
-from losslesscheck.errors import InputError
+from losslesscheck.budget import Budget, WorkFailed
+from losslesscheck.checker import check
+from losslesscheck.errors import InputError, Undecided
 from losslesscheck.rule import Rule
 
 FORMAT = 1
@@ -51,7 +54,6 @@ def recheck(path: str | Path) -> dict[str, Any]:
     Raises:
         InputError: if the file is no certificate file, or its rule is not to be found.
     """
-    from losslesscheck.checker import check
 
     try:
         content = json.loads(Path(path).read_text())
@@ -74,12 +76,19 @@ def recheck(path: str | Path) -> dict[str, Any]:
         {
             "kind": kind,
             "statement": statement,
-            "problems": [*stale, *check(certificate, rule.function)],
+            "problems": [*stale, *_problems(certificate, rule)],
         }
         for certificate, (kind, statement) in zip(certificates, kinds, strict=True)
     ]
     accepted = bool(entries) and not any(entry["problems"] for entry in entries)
     return {"rule": name, "accepted": accepted, "certificates": entries}
+
+
+def _problems(certificate: dict[str, Any], rule: Rule) -> list[str]:
+    try:
+        return Budget().run(partial(check, certificate, rule.function))
+    except (Undecided, WorkFailed) as error:
+        return [f"the check did not come to an end: {error}"]
 
 
 def reference(rule: Rule) -> str:

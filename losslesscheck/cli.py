@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 import json
+import math
 import sys
 import traceback
 from collections.abc import Callable
@@ -109,8 +111,14 @@ def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **o
 
     def run() -> Any:
         from losslesscheck.budget import Budget
+        from losslesscheck.errors import InputError
         from losslesscheck.ladder import verify as settle
 
+        parameters = _parameters(context.args)
+        for own in parameters.keys() & inspect.signature(settle).parameters.keys() - {"parameters"}:
+            raise InputError(f"there is no option --{own.replace('_', '-')}")
+        if not math.isfinite(options["memory"]):
+            raise InputError(f"memory: {options['memory']} is not a positive number")
         with Progress() as progress:
             return settle(
                 name,
@@ -124,7 +132,7 @@ def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **o
                 budget=Budget(options["seconds"], int(options["memory"] * (1 << 30))),
                 certificates=options["certificates"],
                 progress=progress,
-                **_parameters(context.args),
+                **parameters,
             )
 
     verdict = _guarded(run, debug)

@@ -201,7 +201,11 @@ def _exact_wide(plan: Plan) -> Finding:
     where = f"one node with {width} siblings at V = {plan.vocabulary}, random rows"
     if law.tv == 0 and law.undefined == 0:
         return Finding(Evidence("exact", "holds", f"the law is the target's: {where}"))
-    return Finding(Evidence("exact", "fails", f"TV {float(law.tv):.3g}: {where}"))
+    return Finding(Evidence("exact", "fails", f"{_off(law.tv, law.undefined)}: {where}"))
+
+
+def _off(tv: Fraction, undefined: Fraction) -> str:
+    return f"undefined with probability {float(undefined):.4g}" if undefined else f"TV {float(tv):.4g}"
 
 
 def _exact_on(rule: Rule, distributions: Distributions) -> Finding:
@@ -230,9 +234,9 @@ def _exact_on(rule: Rule, distributions: Distributions) -> Finding:
     }
     size = f"{len(results)} positions at V = {distributions.vocabulary}"
     if failed:
-        largest = max(failed, key=lambda r: r.tv)
+        most = max(failed, key=lambda r: (r.undefined, r.tv))
         detail = (
-            f"TV {float(largest.tv):.4g} at case {largest.case}, draft {largest.position + 1}; "
+            f"{_off(most.tv, most.undefined)} at case {most.case}, draft {most.position + 1}; "
             f"{len(failed)} of {size} are off"
         )
         return Finding(Evidence("exact", "fails", detail, data=data))
@@ -292,6 +296,10 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
         "vocabulary": vocabulary,
         "log_e": worst_outcome.log_e,
         "detectable_tv": detectable,
+        "detectable_by_length": [o.detectable_by_length for o in outcomes],
+        "tv_bound": max(o.tv_bound for o in outcomes),
+        "false_alarm": sum(o.alpha for o in outcomes),
+        "unjudged": sum(o.unjudged for o in outcomes),
         "undefined": undefined,
         "tokens_per_step": tokens,
         "steps_per_second": steps / max(sum(o.seconds for o in outcomes), 1e-9),
@@ -303,7 +311,7 @@ def _sampled(outcomes: list[MonteCarloResult], vocabulary: int) -> Finding:
         elif worst_outcome.log_e > np.log(SUSPICIOUS):
             detail = f"{head}: {_odds(worst_outcome.log_e)}; more samples would tell"
         else:
-            detail = f"{head}; a bias of TV {detectable:.2g} would have shown"
+            detail = f"{head}; a bias of TV {detectable:.2g} in the first one would have shown"
             return Finding(Evidence("monte-carlo", "holds", detail, data=data))
         return Finding(Evidence("monte-carlo", "undecided", detail, data=data))
     if undefined:

@@ -33,7 +33,7 @@ class Progress:
     """One line on standard error while a rung takes longer than a second."""
 
     def __init__(self) -> None:
-        self._shown = False
+        self._shown = ""
 
     def __enter__(self) -> Progress:
         return self
@@ -43,10 +43,10 @@ class Progress:
             line = f"{what}: {seconds:.0f} s"
             if sys.stderr.isatty():
                 sys.stderr.write(f"\r\x1b[K{line} …")
-            elif not self._shown:
+            elif self._shown != what:
                 sys.stderr.write(f"{what} …\n")
             sys.stderr.flush()
-            self._shown = True
+            self._shown = what
 
     def __exit__(
         self,

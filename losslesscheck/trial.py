@@ -68,8 +68,10 @@ def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
     tree = _renumbered(tree, number)
     vocabulary = max(vocabulary, len(number))
 
+    count = max(2, min(PATHS, instances.LARGEST_TABLE // (4 * vocabulary)))  # fewer of the long ones
+
     def paths() -> None:
-        for seed in range(PATHS):
+        for seed in range(count):
             first, again = (run_once(rule, tree, vocabulary, seed) for _ in range(2))
             if first != again:
                 raise RuleError(
@@ -81,7 +83,7 @@ def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
         Budget(seconds=SECONDS).run(paths)
     except BudgetExceeded as error:
         raise RuleError(
-            f"rule {rule.name}: {PATHS} draft-and-verify steps over {vocabulary} tokens did not end: {error}"
+            f"rule {rule.name}: {count} draft-and-verify steps over {vocabulary} tokens did not end: {error}"
         ) from None
     except (RuleError, WorkFailed) as error:
         raise RuleError(f"rule {rule.name}: {error}") from error

@@ -43,7 +43,8 @@ _RULES = {
 
 
 def names() -> list[str]:
-    """The names of the rules that claim to be lossless with their parameters as they come."""
+    """The names of the rules that claim, with their parameters as they come, to follow the target's law
+    or to equal its greedy decoding."""
     return list(_RULES)
 
 
