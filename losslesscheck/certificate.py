@@ -76,12 +76,34 @@ def recheck(path: str | Path) -> dict[str, Any]:
         {
             "kind": kind,
             "statement": statement,
-            "problems": [*stale, *_problems(certificate, rule)],
+            "problems": [*stale, *_other_rule(certificate, rule), *_problems(certificate, rule)],
         }
         for certificate, (kind, statement) in zip(certificates, kinds, strict=True)
     ]
     accepted = bool(entries) and not any(entry["problems"] for entry in entries)
     return {"rule": name, "accepted": accepted, "certificates": entries}
+
+
+def _other_rule(certificate: dict[str, Any], rule: Rule) -> list[str]:
+    """Where a certificate speaks of another rule, or of other parameters, than its file says."""
+    own = certificate["rule"] if isinstance(certificate.get("rule"), dict) else certificate
+    known: dict[str, Any] = {
+        "hash": rule.hash,
+        "parameters": {name: str(value) for name, value in rule.settings.items()},
+    }
+    parameters = own.get("parameters") or {}
+    said = {
+        "hash": own.get("hash"),
+        "parameters": {n: str(v["number"] if isinstance(v, dict) else v) for n, v in parameters.items()},
+    }
+    for name in ("greedy", "fixed_tokens", "distinct_siblings"):
+        if name in certificate:
+            known[name], said[name] = getattr(rule, name), certificate[name]
+    return [
+        f"{name} is {said[name]!r}, but the rule's is {known[name]!r}"
+        for name in known
+        if said[name] != known[name]
+    ]
 
 
 def _problems(certificate: dict[str, Any], rule: Rule) -> list[str]:

@@ -147,6 +147,10 @@ def test_certificates_are_written_and_rechecked(tmp_path: Path) -> None:
     assert {c["kind"] for c in report["certificates"]} == {"any-vocabulary", "all-distributions"}
 
     content = json.loads(file.read_text())
+    for entry in content["certificates"]:
+        changed = {**content, "certificates": [entry | {"greedy": True}]}
+        file.write_text(json.dumps(changed))
+        assert run("check", str(file)).exit_code == 1
     content["rule"]["reference"] = "without_replacement"
     file.write_text(json.dumps(content))
     assert run("check", str(file)).exit_code in (1, 2)

@@ -21,7 +21,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from losslesscheck import rules, statistics
-from losslesscheck.algebra.coordinates import PLACE, SIZE
 from losslesscheck.algebra.field import FieldFull
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.law import UNDEFINED
@@ -30,6 +29,7 @@ from losslesscheck.machines.all_distributions.domain import Domain, Indicator
 from losslesscheck.machines.all_distributions.obligations import NotShown
 from losslesscheck.machines.all_distributions.symbolic import Symbolic
 from losslesscheck.machines.any_vocabulary import decisions, scenes
+from losslesscheck.machines.any_vocabulary.coordinates import PLACE, SIZE
 from losslesscheck.machines.any_vocabulary.generic import Case, Generic
 from losslesscheck.machines.exact import exact_law
 from losslesscheck.machines.monte_carlo import monte_carlo

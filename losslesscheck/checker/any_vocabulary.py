@@ -75,7 +75,7 @@ def _problems(certificate: dict[str, Any], function: Callable[..., Any]) -> Iter
         yield "rule: the hash is not that of the function"
         return
     parameters = {
-        name: Fraction(value["fraction"]) if isinstance(value, dict) else value
+        name: Fraction(value["number"]) if isinstance(value, dict) else value
         for name, value in stated["parameters"].items()
     }
     declared = inspect.signature(function).parameters

@@ -180,13 +180,13 @@ def test_the_certificate_of_the_chain_does_not_fit_a_faulty_rule(proved, name):
     certificate = copy.deepcopy(proved["chain"])
     certificate["rule"]["hash"] = made.hash
     if name == "lenient":
-        certificate["rule"]["parameters"] = {"factor": {"fraction": "1/2"}}
+        certificate["rule"]["parameters"] = {"factor": {"number": "1/2"}}
     assert check(certificate, made.function)
 
 
 def test_other_parameters_are_refused(proved):
     def change(certificate):
-        certificate["rule"]["parameters"]["threshold_acc"]["fraction"] = "9/10"
+        certificate["rule"]["parameters"]["threshold_acc"]["number"] = "9/10"
 
     assert problems(proved, "target_only", change)
     assert problems(proved, "target_only", lambda c: c["rule"]["parameters"].pop("threshold_acc"))

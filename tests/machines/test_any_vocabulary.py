@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from losslesscheck import rules
-from losslesscheck.algebra.signs import Signs
 from losslesscheck.errors import RuleError
 from losslesscheck.machines import any_vocabulary
 from losslesscheck.machines.any_vocabulary import decisions, prove, scenes
 from losslesscheck.machines.any_vocabulary.generic import Generic
+from losslesscheck.machines.any_vocabulary.signs import Signs
 from losslesscheck.machines.any_vocabulary.values import Vector
 from losslesscheck.rule import rule
 from tests.machines.any_vocabulary_rules import CORRECT, FAULTY

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from losslesscheck.algebra.coordinates import PLACE
 from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import Undecided
 from losslesscheck.machines.any_vocabulary.certificate import Obligation, Settled, certificate, facts
+from losslesscheck.machines.any_vocabulary.coordinates import PLACE
 from losslesscheck.machines.any_vocabulary.decisions import (
     Entries,
     Node,

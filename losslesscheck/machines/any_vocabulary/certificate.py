@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from losslesscheck.algebra.coordinates import PLACE
 from losslesscheck.algebra.field import Rational
+from losslesscheck.machines.any_vocabulary.coordinates import PLACE
 from losslesscheck.machines.any_vocabulary.decisions import Entries, Node, Signature, groups
 from losslesscheck.machines.any_vocabulary.generic import Generic
 from losslesscheck.rule import Rule
@@ -89,7 +89,7 @@ def certificate(rule: Rule, settled: list[Settled]) -> dict[str, Any] | None:
             "name": rule.name,
             "hash": text,
             "parameters": {
-                name: {"fraction": str(value)} if isinstance(value, Fraction) else value
+                name: {"number": str(value)} if isinstance(value, Fraction) else value
                 for name, value in rule.settings.items()
             },
         },

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from losslesscheck.algebra.coordinates import PLACE, Coordinates
 from losslesscheck.algebra.field import Rational
 from losslesscheck.errors import Undecided
+from losslesscheck.machines.any_vocabulary.coordinates import PLACE, Coordinates
 
 Signature = tuple[str | bool, ...]
 """The outcomes of the choices on a path: token names for draws, truth values for flips."""

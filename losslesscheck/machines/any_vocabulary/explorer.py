@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from losslesscheck.algebra.coordinates import is_drawn
 from losslesscheck.algebra.field import FieldFull, Rational
 from losslesscheck.errors import LosslesscheckError, Undecided, raised
+from losslesscheck.machines.any_vocabulary.coordinates import is_drawn
 from losslesscheck.machines.any_vocabulary.decisions import Entries, Node
 
 MOST_CHOICES = 60

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from losslesscheck.algebra.coordinates import Coordinates, is_drawn
 from losslesscheck.algebra.field import Field, Rational
-from losslesscheck.algebra.signs import Signs
 from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.machines import coin as coins
+from losslesscheck.machines.any_vocabulary.coordinates import Coordinates, is_drawn
 from losslesscheck.machines.any_vocabulary.decisions import Entries
 from losslesscheck.machines.any_vocabulary.explorer import Choice, Explorer, positive_lead
+from losslesscheck.machines.any_vocabulary.signs import Signs
 from losslesscheck.machines.any_vocabulary.values import Number, Token, Tried, Vector, rational
 from losslesscheck.machines.vocabulary import Outcome
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from flint import fmpq_mpoly
 
-from losslesscheck.algebra.coordinates import PLACE, Coordinates, is_drawn, used
 from losslesscheck.algebra.field import Rational
 from losslesscheck.errors import Undecided
+from losslesscheck.machines.any_vocabulary.coordinates import PLACE, Coordinates, is_drawn, used
 
 Exponents = tuple[int, ...]
 Fact = tuple[fmpq_mpoly, list[tuple[Exponents, Any]]]
