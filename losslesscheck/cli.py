@@ -7,6 +7,7 @@ import io
 import json
 import math
 import sys
+import textwrap
 import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -192,7 +193,8 @@ def check_certificates(file: str, as_json: bool, debug: bool) -> None:
             click.echo(f"{file} holds no certificate: nothing was proved, or nothing that can be rechecked")
         for entry in report["certificates"]:
             state = "rejected" if entry["problems"] else "accepted"
-            click.echo(f"{state}  {report['rule']}  {entry['kind']}  {entry['statement']}")
+            line = f"{state}  {report['rule']}  {entry['statement']}"
+            click.echo(textwrap.fill(line, 80, subsequent_indent="    "))
             for problem in entry["problems"]:
                 click.echo(f"    {problem}")
     sys.exit(0 if report["accepted"] else 1)

@@ -168,8 +168,8 @@ def exact(plan: Plan) -> Finding:
 def _failure(found: Counterexample, count: int) -> str:
     where = f"V = {found.instance.vocabulary}, tree {found.instance.tree}"
     if found.undefined:
-        return f"undefined with probability {found.undefined} at {where} (instance {count})"
-    return f"TV {found.tv} at {where} (instance {count})"
+        return f"undefined with probability {found.undefined} at {where}, after {count} instances"
+    return f"TV {found.tv} at {where}, after {count} instances"
 
 
 def _exact_wide(plan: Plan) -> Finding:
