@@ -243,6 +243,9 @@ def _cells(expected: FloatArray, samples: FloatArray) -> tuple[FloatArray, Float
     return np.bincount(key, p)[used] / weight, np.bincount(key, n)[used] / weight, weight
 
 
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
+
+
 def _moments(x: FloatArray, mean: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean of ``_rising(x, n)``, and variance of ``_rising(x, n) − slope · n``, for n Poisson.
 
@@ -253,7 +256,7 @@ def _moments(x: FloatArray, mean: FloatArray, slope: FloatArray) -> tuple[FloatA
     k = np.arange(32.0)
     rate = np.maximum(mean[few, None], 1e-300)
     poisson = np.exp(k * np.log(rate) - rate - gammaln(k + 1))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(12)
+    nodes, weights = _NODES, _WEIGHTS
     normal = np.maximum(mean[~few, None] + np.sqrt(mean[~few, None]) * nodes, 0.0)
     for chosen, n, weight in ((few, k, poisson), (~few, normal, weights / weights.sum())):
         value = _rising(x[chosen, None], n) - slope[chosen, None] * n

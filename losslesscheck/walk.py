@@ -89,6 +89,7 @@ def walk_nodes(m: Machine, rule: Callable[..., Outcome], p: NextToken, tree: Tre
 
 def _one_of(made: list[Outcome], outcome: Outcome) -> Outcome:
     """``outcome``, which must be what a continuation returned: a step cannot end the walk by itself."""
-    if not any(outcome is one for one in made):
-        raise RuleError(f"the rule returned {outcome!r}, not what one of its continuations returned")
-    return outcome
+    for one in made:
+        if outcome is one:
+            return outcome
+    raise RuleError(f"the rule returned {outcome!r}, not what one of its continuations returned")

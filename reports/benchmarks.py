@@ -22,7 +22,8 @@ def table(results: dict[str, Any]) -> str:
     ]
     for entry in results["benchmarks"]:
         facts = entry["extra_info"]
-        name = entry["name"].removeprefix("test_").replace("_", " ")
+        name = entry["name"].removeprefix("test_").replace("_", " ").replace("gamma=", "γ=")
+        name = name.replace("[", ": ").rstrip("]")
         peak = f"{facts['peak_mib']} MiB" if "peak_mib" in facts else ""
         note = facts.get("outcome", "")
         if "steps_per_second" in facts:
