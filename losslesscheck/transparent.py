@@ -237,6 +237,8 @@ def _check_dataclass(
     """A class that only holds fields: what is its own, and not made by ``dataclass``, is looked through."""
     for base in value.__mro__[:-1]:
         for name, member in vars(base).items():
+            if name == "__repr__":
+                continue  # no text that is read can ask for it, and dataclass may wrap the one it makes
             if isinstance(member, property):
                 _collect(member.fget, texts, attributes)
             elif isinstance(member, (FunctionType, staticmethod, classmethod)):
