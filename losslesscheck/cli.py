@@ -16,8 +16,7 @@ import click
 
 from losslesscheck import __version__
 from losslesscheck.errors import LosslesscheckError
-
-TIERS = ("theorem", "any-vocabulary", "all-distributions", "exact", "monte-carlo", "kernel")
+from losslesscheck.verdict import TIERS
 
 BAD_INPUT = 2
 INTERNAL_ERROR = 4

@@ -194,8 +194,7 @@ def positive(row: Sequence[Fraction]) -> list[Fraction]:
 
 
 def _fits(rule: Rule, tree: Tree, vocabulary: int) -> bool:
-    tokens = [node.token for _, node in tree.nodes() if node.token is not None]
-    return max(tokens, default=0) < vocabulary
+    return max(tree.tokens, default=0) < vocabulary
 
 
 def _depth(rule: Rule, tree: Tree) -> int:

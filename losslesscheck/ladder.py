@@ -135,7 +135,7 @@ def _plan(
         )
     chosen = Tree.regular(tuple(tree)) if tree is not None and not isinstance(tree, Tree) else tree
     shape = rule.tree if chosen is None else chosen
-    widest = max((node.token or 0 for _, node in shape.nodes()), default=0) + 1
+    widest = max(shape.tokens, default=0) + 1
     small = vocabulary or max(VOCABULARY, widest, shape.width if rule.fixed_tokens else 0)
     return Plan(
         rule=rule,

@@ -208,10 +208,10 @@ class Rule:
                 f"tree: {self.name} drafts a single path, but a node of {tree} has {tree.width} siblings"
             )
         if not self.fixed_tokens:
-            if any(node.token is not None for _, node in tree.nodes()):
+            if tree.tokens:
                 raise InputError(f"tree: {self.name} draws its tokens; the tree must not fix them")
             return tree
-        if all(node.token is None for _, node in tree.nodes()):
+        if not tree.tokens:
             tree = tree.labelled()
         for path, node in tree.nodes():
             where = "the root" if not path else f"node {'.'.join(map(str, path))}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -13,7 +13,7 @@ from flint import fmpq
 from losslesscheck import instances
 from losslesscheck.instances import ContextRows, Instance
 from losslesscheck.law import UNDEFINED, rows
-from losslesscheck.machines.exact import exact_law, vectors
+from losslesscheck.machines.exact import exact_law, fraction, vectors
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
 
@@ -67,7 +67,6 @@ class Search:
     random: int = 0
     found: Counterexample | None = None
     largest: Counterexample | None = None
-    denominators: list[int] = field(default_factory=list)
 
 
 def examine(rule: Rule, instance: Instance) -> Counterexample | None:
@@ -109,15 +108,15 @@ def examine(rule: Rule, instance: Instance) -> Counterexample | None:
         return Counterexample(
             instance,
             row.context,
-            _fraction(reached),
-            [_fraction(a) for a in row.expected],
+            fraction(reached),
+            [fraction(a) for a in row.expected],
             draft.exact(row.context) if draft is not None and row.context in asked else None,
-            [_fraction(a) for a in emitted],
-            _fraction(tv),
-            _fraction(undefined),
+            [fraction(a) for a in emitted],
+            fraction(tv),
+            fraction(undefined),
         )
     if undefined != 0:
-        expected = [_fraction(a) for a in demanded(())]
+        expected = [fraction(a) for a in demanded(())]
         return Counterexample(
             instance,
             (),
@@ -126,7 +125,7 @@ def examine(rule: Rule, instance: Instance) -> Counterexample | None:
             draft.exact(()) if draft is not None else None,
             [Fraction(0)] * instance.vocabulary,
             Fraction(1),
-            _fraction(undefined),
+            fraction(undefined),
         )
     return None
 
@@ -155,7 +154,7 @@ def search(
     """
     whole = rule.fit(tree, vocabulary)
     trees = [whole] if tree is not None or not rule.takes_tree else _relatives(rule, whole, vocabulary)
-    most = max((node.token + 1 for _, node in whole.nodes() if node.token is not None), default=0)
+    most = max(whole.tokens, default=-1) + 1
     vocabularies = range(2, min(vocabulary, max(3, most)) + 1)
     seen = Search()
 
@@ -272,7 +271,7 @@ def _moves(instance: Instance, step: Fraction) -> Iterable[Instance]:
 
 def _relatives(rule: Rule, whole: Tree, vocabulary: int) -> list[Tree]:
     """The rule's own tree, after the smaller ones of its kind."""
-    if any(node.token is not None for _, node in whole.nodes()) and whole != rule.tree.labelled():
+    if whole.tokens and whole != rule.tree.labelled():
         return [whole]
     shapes = [(1,), (2,), (1, 1)]
     small = [
@@ -291,7 +290,3 @@ def _with(instance: Instance, which: str, rows: ContextRows) -> Instance:
     if which == "target":
         return replace(instance, target=rows)
     return replace(instance, draft=rows)
-
-
-def _fraction(value: fmpq | Fraction | int) -> Fraction:
-    return Fraction(int(value.p), int(value.q)) if isinstance(value, fmpq) else Fraction(value)

@@ -135,6 +135,11 @@ class Tree:
             stack.extend(((*path, rank), node.children[rank]) for rank in reversed(range(len(node.children))))
 
     @property
+    def tokens(self) -> set[int]:
+        """The draft tokens that the tree fixes."""
+        return {node.token for _, node in self.nodes() if node.token is not None}
+
+    @property
     def size(self) -> int:
         """Number of draft tokens (the root is not counted)."""
         return sum(1 for _ in self.nodes()) - 1

@@ -64,7 +64,7 @@ def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
         RuleError: naming the rule, if it raises, returns what is no tuple of tokens, draws from
             what is no distribution, is not a function of its draws, or does not come to an end.
     """
-    number = {token: rank for rank, token in enumerate(sorted(_tokens(tree)))}
+    number = {token: rank for rank, token in enumerate(sorted(tree.tokens))}
     tree = _renumbered(tree, number)
     vocabulary = max(vocabulary, len(number))
 
@@ -87,10 +87,6 @@ def trial(rule: Rule, tree: Tree, vocabulary: int) -> None:
         ) from None
     except (RuleError, WorkFailed) as error:
         raise RuleError(f"rule {rule.name}: {error}") from error
-
-
-def _tokens(tree: Tree) -> set[int]:
-    return {node.token for _, node in tree.nodes() if node.token is not None}
 
 
 def _renumbered(tree: Tree, number: dict[int, int]) -> Tree:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from losslesscheck.rule import Rule, Value
-from losslesscheck.search import Counterexample
+if TYPE_CHECKING:
+    from losslesscheck.rule import Rule, Value
+    from losslesscheck.search import Counterexample
 
 Tier = Literal["theorem", "any-vocabulary", "all-distributions", "exact", "monte-carlo", "kernel"]
 Result = Literal["holds", "fails", "undecided", "skipped"]

@@ -211,6 +211,11 @@ def exact_law(rule: Rule, target: Model, draft: Model | None, tree: Tree) -> dic
     return m.law(lambda: rule.run(m, p, q, tree))
 
 
+def fraction(value: fmpq | Fraction | int) -> Fraction:
+    """An exact number as it appears at the public surface."""
+    return Fraction(int(value.p), int(value.q)) if isinstance(value, fmpq) else Fraction(value)
+
+
 def vectors(model: Model) -> Callable[[tuple[int, ...]], ExactVector]:
     """The model as the exact machine's function of the context."""
     rows: dict[int, ExactVector] = {}

@@ -96,8 +96,8 @@ def _computed(compute: Callable[[Any, Any], Any], name: str) -> Callable[[Any, A
     return method
 
 
-class Number(Lane):
-    """A number of every lane. Comparisons split the lanes."""
+class Ordered(Lane):
+    """A value of every lane whose comparisons split the lanes."""
 
     __slots__ = ()
 
@@ -108,6 +108,12 @@ class Number(Lane):
     __eq__ = _compared(operator.eq, "==")
     __ne__ = _compared(operator.ne, "!=")
     __hash__ = Lane.__hash__
+
+
+class Number(Ordered):
+    """A number of every lane. Comparisons split the lanes."""
+
+    __slots__ = ()
 
     __add__ = __radd__ = _computed(lambda a, b: a + b, "+")
     __mul__ = __rmul__ = _computed(lambda a, b: a * b, "*")
@@ -130,18 +136,10 @@ class Number(Lane):
         return self.m.decide("bool", lambda: self.here() != 0)
 
 
-class Token(Lane):
+class Token(Ordered):
     """A token of every lane. Comparisons split the lanes; a difference is a number."""
 
     __slots__ = ()
-
-    __lt__ = _compared(operator.lt, "<")
-    __le__ = _compared(operator.le, "<=")
-    __gt__ = _compared(operator.gt, ">")
-    __ge__ = _compared(operator.ge, ">=")
-    __eq__ = _compared(operator.eq, "==")
-    __ne__ = _compared(operator.ne, "!=")
-    __hash__ = Lane.__hash__
 
     __sub__ = _computed(lambda a, b: np.subtract(a, b, dtype=np.float64), "-")
     __rsub__ = _computed(lambda a, b: np.subtract(b, a, dtype=np.float64), "-")
