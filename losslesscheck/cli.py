@@ -15,10 +15,11 @@ from typing import Any, NoReturn
 import click
 
 from losslesscheck import __version__
-from losslesscheck.errors import LosslesscheckError
+from losslesscheck.errors import LosslesscheckError, NotInstalled
 from losslesscheck.verdict import TIERS
 
 BAD_INPUT = 2
+NOT_DECIDED = 3
 INTERNAL_ERROR = 4
 
 
@@ -199,6 +200,81 @@ def check_certificates(file: str, as_json: bool, debug: bool) -> None:
     sys.exit(0 if report["accepted"] else 1)
 
 
+@main.group("proofs", invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.pass_context
+def proofs(context: click.Context, as_json: bool, debug: bool) -> None:
+    """The machine-checked theorems: claim, theorem, file, test."""
+    if context.invoked_subcommand is None:
+        from losslesscheck.proofs import show
+
+        click.echo(_guarded(lambda: _json(show.list_dict()) if as_json else show.list_text(), debug))
+
+
+@proofs.command("show")
+@click.argument("theorem")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def show_theorem(theorem: str, as_json: bool, debug: bool) -> None:
+    """Show a theorem: its claim, and its statement as Coq prints it."""
+    from losslesscheck.proofs import show
+
+    def run() -> str:
+        return _json(show.theorem_dict(theorem)) if as_json else show.theorem_text(theorem)
+
+    click.echo(_guarded(run, debug))
+
+
+@proofs.command("translate", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@click.argument("rule", metavar="NAME|FILE:FUNCTION")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.pass_context
+def translate_rule(context: click.Context, rule: str, debug: bool) -> None:
+    """Translate a rule's text to Coq, as texts.v has those of the library.
+
+    The rule's own parameters are options, as in `verify`.
+    """
+
+    def run() -> str:
+        from losslesscheck import rules
+        from losslesscheck.errors import InputError, Undecided
+        from losslesscheck.proofs.translate import translate
+
+        try:
+            return translate(rules.resolve(rule).bind(**_parameters(context.args)))
+        except Undecided as reason:
+            raise InputError(f"cannot translate {reason}") from None
+
+    click.echo(_guarded(run, debug))
+
+
+@proofs.command("check")
+@click.option("--thorough", is_flag=True, help="Recheck MathComp and Coq's own library too: minutes.")
+@click.option("--renew", is_flag=True, help="If all else is well, write the audit anew.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def check_theorems(thorough: bool, renew: bool, as_json: bool, debug: bool) -> None:
+    """Check every theorem with the Coq that is installed here.
+
+    Compiles the theories, asks what every theorem rests on, has the result rechecked by coqchk, and
+    compares texts and statements with the audit. Exit status: 0 passed, 1 failed, 3 Coq is not installed.
+    """
+
+    def run() -> Any:
+        from losslesscheck.proofs import audit, coq
+
+        return audit.check_installed(
+            coq.find(), thorough=thorough, renew=renew, tell=lambda what: click.echo(f"{what} …", err=True)
+        )
+
+    report = _guarded(run, debug)
+    from losslesscheck.proofs import show
+
+    click.echo(_json(show.report_dict(report)) if as_json else show.report_text(report))
+    sys.exit(0 if report.passed else 1)
+
+
 def _tree(options: dict[str, Any]) -> Any:
     from losslesscheck.errors import InputError
     from losslesscheck.tree import Tree
@@ -254,6 +330,8 @@ def _guarded(work: Callable[[], Any], debug: bool) -> Any:
     """The result of ``work``; an error becomes one line on standard error and the exit status."""
     try:
         return work()
+    except NotInstalled as error:
+        _fail(error, debug, NOT_DECIDED)
     except LosslesscheckError as error:
         _fail(error, debug, BAD_INPUT)
     except KeyboardInterrupt:

@@ -48,3 +48,10 @@ class Undecided(LosslesscheckError):
 
 class BudgetExceeded(Undecided):
     """A reading used up its time or memory budget, which the message names."""
+
+
+class NotInstalled(LosslesscheckError):
+    """A separate program is needed and missing; the message says how to install it.
+
+    The command line exits with status 3: nothing was decided.
+    """

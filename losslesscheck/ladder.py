@@ -30,9 +30,9 @@ VOCABULARY = 3
 SAMPLES = 2_000_000
 MOST_SAMPLES = 10**12
 ABSENT: dict[Tier, str] = {
-    "theorem": "this version ships no machine-checked theorem",
     "kernel": "a rule was asked about, not a kernel",
 }
+REFUTED = "refuted by the exact rung: there is nothing to prove"
 SAMPLED_VOCABULARY = 8
 
 
@@ -163,13 +163,26 @@ def _climb(
         "monte-carlo": rungs.monte_carlo,
     }
     for tier, read in work.items():
-        if tier not in asked:
+        if tier not in asked and not (tier == "any-vocabulary" and "theorem" in asked):
             findings[tier] = _skipped(tier, NOT_ASKED)
         elif tier == "all-distributions" and findings["exact"].found is not None:
-            findings[tier] = _skipped(tier, "refuted by the exact rung: there is nothing to prove")
+            findings[tier] = _skipped(tier, REFUTED)
         else:
             findings[tier] = _run(tier, read, plan, budget, progress)
+    findings["theorem"] = _theorem(plan, asked, findings)
     return findings
+
+
+def _theorem(plan: Plan, asked: Collection[Tier], findings: dict[Tier, Finding]) -> Finding:
+    """What a theorem says, once its hypothesis was looked into."""
+    if "theorem" not in asked:
+        return _skipped("theorem", NOT_ASKED)
+    if findings["exact"].evidence.result == "fails":
+        return _skipped("theorem", REFUTED)
+    start = time.perf_counter()
+    finding = rungs.theorem(plan, findings["any-vocabulary"].evidence)
+    seconds = time.perf_counter() - start
+    return replace(finding, evidence=replace(finding.evidence, seconds=seconds))
 
 
 def _skipped(tier: Tier, why: str) -> Finding:

@@ -16,7 +16,7 @@ from losslesscheck.proof import Proof
 from losslesscheck.rule import Rule
 from losslesscheck.search import Counterexample, examine, search, simplify, worst
 from losslesscheck.tree import Tree
-from losslesscheck.verdict import Evidence
+from losslesscheck.verdict import Evidence, Result
 
 if TYPE_CHECKING:
     from losslesscheck.distributions import Distributions
@@ -85,14 +85,67 @@ def any_vocabulary(plan: Plan) -> Finding:
     """The step identity for every vocabulary at once."""
     from losslesscheck.machines.any_vocabulary import prove
 
-    siblings = max(plan.tree.width, 3) if plan.rule.form != "step" else 1
-    proof = prove(plan.rule, siblings=siblings)
+    proof = prove(plan.rule, siblings=_siblings(plan))
     covers = (
         proof.every_tree
         or plan.rule.form == "node"
         or (plan.rule.form == "whole" and plan.rule.takes_tree and plan.tree.depth == 1)
     )
     return _proved("any-vocabulary", proof, covers)
+
+
+def _siblings(plan: Plan) -> int:
+    return max(plan.tree.width, 3) if plan.rule.form != "step" else 1
+
+
+def theorem(plan: Plan, read: Evidence) -> Finding:
+    """The machine-checked theorem that speaks of the rule.
+
+    Of a rule that is written as a step or as a node the general theorem speaks, if the any-vocabulary rung
+    has established its hypothesis from the rule's text. Of some texts a theorem of their own speaks, which is
+    about their mechanical translation.
+
+    Args:
+        read: what the any-vocabulary rung established.
+    """
+    from losslesscheck.proofs import audit, theorems, translate
+
+    general, own = theorems.GENERAL.get(plan.rule.form), translate.matching(plan.rule)
+    established = general is not None and read.result == "holds"
+    if not established and own is None:
+        if general is None:
+            return _no_theorem("skipped", "no theorem speaks of this text, which decides over whole paths")
+        return _no_theorem("undecided", f"the hypothesis of {general} was not established: {read.detail}")
+    standing = audit.standing()
+    if not standing.by:
+        why = "the theories are not those of the audit; `losslesscheck proofs check` checks them"
+        return _no_theorem("undecided", why)
+    data: dict[str, Any] = {}
+    if established:
+        assert general is not None
+        name, scope = general, _every_tree(plan, read.data["suppositions"])
+        data["hypothesis"] = {"of": general, "established_by": read.tier} | {
+            key: read.data[key] for key in ("identity", "suppositions")
+        }
+    if own is not None:
+        data["translation_of"] = own
+        if not established or plan.rule.form == "node":  # of nodes with any number of siblings
+            name, scope = theorems.of_text(own), theorems.SCOPES[own]
+    data |= {"theorem": name, "checked": {"by": standing.by, **standing.facts}}
+    evidence = Evidence("theorem", "holds", f"{name}: {scope}; {standing}", proof=True, data=data)
+    return Finding(evidence, scope=f"{scope} (theorem {name})")
+
+
+def _every_tree(plan: Plan, supposed: Sequence[str]) -> str:
+    scope = "any vocabulary and any tree"
+    if plan.rule.form == "node":
+        kind = "distinct " if plan.rule.distinct_siblings else ""
+        scope += f" with up to {_siblings(plan)} {kind}siblings at a node"
+    return scope + (f", supposing that {' and '.join(supposed)}" if supposed else "")
+
+
+def _no_theorem(result: Result, why: str) -> Finding:
+    return Finding(Evidence("theorem", result, why))
 
 
 def all_distributions(plan: Plan) -> Finding:

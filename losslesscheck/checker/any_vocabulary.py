@@ -1,6 +1,7 @@
 """Rechecks certificates of the any-vocabulary reading.
 
-A certificate of kind ``any-vocabulary`` has the rule (``name``, ``hash``, ``parameters``), whether its
+A certificate of kind ``any-vocabulary`` has the rule (``name``, ``hash``, ``parameters``), the ``theorem``
+that speaks of whole trees then (null for a rule that decides over whole paths), whether its
 tokens are fixed, whether equal siblings are left out, whether its claim is a greedy one, and one *scene*
 for every way in which the rule is called. A scene holds formulas in names such as ``p[y]`` and ``q[x1]``
 (entries at tokens), ``S0`` (sums) and ``nu0[y]`` (minima); y is any token that is not otherwise named.
@@ -48,6 +49,9 @@ from losslesscheck.checker.expression import ExpressionError, evaluate
 from losslesscheck.checker.interpreter import Divisor, Path, RuleProblem
 from losslesscheck.checker.polynomials import PRIME, Free, factors_among
 from losslesscheck.checker.samples import Sample, samples
+
+THEOREMS = {"step": "tree_lossless", "node": "node_lossless", "whole": None}
+"""Form of a rule → the machine-checked theorem whose hypothesis a certificate establishes."""
 
 POINTS = 3
 SAMPLES = 10
@@ -106,6 +110,8 @@ def _missing(certificate: dict[str, Any], declared: Any) -> Iterator[str]:
     if not calls:
         yield "there is no scene"
         return
+    if certificate["theorem"] != (named := THEOREMS[calls[0]["form"]]):
+        yield f"the theorem is {certificate['theorem']!r}, not {named!r}"
     if order[3:] == ["accept", "reject"]:
         expected: list[dict[str, Any]] = [{"form": "step"}]
         if "tried" in declared:

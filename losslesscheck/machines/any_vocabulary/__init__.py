@@ -59,7 +59,8 @@ def prove(rule: Rule, siblings: int = 3) -> Proof:
     supposed = dict.fromkeys(s for done in settled for s in done.machine.suppositions)
     if supposed:
         statement += f"; supposing that {' and '.join(supposed)}"
-    return Proof(True, statement, every_tree, "", facts(settled), certificate(rule, settled))
+    found = facts(settled) | {"suppositions": list(supposed)}
+    return Proof(True, statement, every_tree, "", found, certificate(rule, settled))
 
 
 def _statement(rule: Rule, siblings: int) -> str:

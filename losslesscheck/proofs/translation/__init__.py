@@ -1,0 +1,1 @@
+"""The parts of ``translate``, which turns a rule's Python text into a Coq definition."""
