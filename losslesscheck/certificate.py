@@ -48,7 +48,7 @@ def recheck(path: str | Path) -> dict[str, Any]:
     """Rechecks every certificate of a file against the rule's text as it is now.
 
     Returns:
-        ``{"rule", "accepted", "certificates": [{"kind", "statement", "problems"}]}``. A file
+        ``{"rule", "accepted", "certificates": [{"kind", "statement", "theorem", "problems"}]}``. A file
         without certificates is not accepted.
 
     Raises:
@@ -76,6 +76,7 @@ def recheck(path: str | Path) -> dict[str, Any]:
         {
             "kind": kind,
             "statement": statement,
+            "theorem": certificate.get("theorem"),
             "problems": [*stale, *_other_rule(certificate, rule), *_problems(certificate, rule)],
         }
         for certificate, (kind, statement) in zip(certificates, kinds, strict=True)

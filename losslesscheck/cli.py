@@ -10,6 +10,7 @@ import sys
 import textwrap
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -194,6 +195,8 @@ def check_certificates(file: str, as_json: bool, debug: bool) -> None:
         for entry in report["certificates"]:
             state = "rejected" if entry["problems"] else "accepted"
             line = f"{state}  {report['rule']}  {entry['statement']}"
+            if entry["theorem"]:
+                line += f" (the hypothesis of the theorem {entry['theorem']})"
             click.echo(textwrap.fill(line, 80, subsequent_indent="    "))
             for problem in entry["problems"]:
                 click.echo(f"    {problem}")
@@ -201,15 +204,19 @@ def check_certificates(file: str, as_json: bool, debug: bool) -> None:
 
 
 @main.group("proofs", invoke_without_command=True)
+@click.option("--theory", metavar="NAME", help="The theorems of this theory only, such as block.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.pass_context
-def proofs(context: click.Context, as_json: bool, debug: bool) -> None:
+def proofs(context: click.Context, theory: str | None, as_json: bool, debug: bool) -> None:
     """The machine-checked theorems: claim, theorem, file, test."""
-    if context.invoked_subcommand is None:
+    if context.invoked_subcommand is not None:
+        if as_json:
+            raise click.UsageError(f"--json goes after {context.invoked_subcommand}")
+    else:
         from losslesscheck.proofs import show
 
-        click.echo(_guarded(lambda: _json(show.list_dict()) if as_json else show.list_text(), debug))
+        click.echo(_guarded(lambda: _json(show.list_dict()) if as_json else show.list_text(theory), debug))
 
 
 @proofs.command("show")
@@ -228,9 +235,11 @@ def show_theorem(theorem: str, as_json: bool, debug: bool) -> None:
 
 @proofs.command("translate", context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.argument("rule", metavar="NAME|FILE:FUNCTION")
+@click.option("--theory", is_flag=True, help="A whole theory, with what is to be proved.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.pass_context
-def translate_rule(context: click.Context, rule: str, debug: bool) -> None:
+def translate_rule(context: click.Context, rule: str, theory: bool, as_json: bool, debug: bool) -> None:
     """Translate a rule's text to Coq, as texts.v has those of the library.
 
     The rule's own parameters are options, as in `verify`.
@@ -239,14 +248,34 @@ def translate_rule(context: click.Context, rule: str, debug: bool) -> None:
     def run() -> str:
         from losslesscheck import rules
         from losslesscheck.errors import InputError, Undecided
-        from losslesscheck.proofs.translate import translate
+        from losslesscheck.proofs.theory import theory as begin
+        from losslesscheck.proofs.translate import matching, translate
 
         try:
-            return translate(rules.resolve(rule).bind(**_parameters(context.args)))
+            found = rules.resolve(rule).bind(**_parameters(context.args))
+            text = begin(found) if theory else translate(found)
         except Undecided as reason:
             raise InputError(f"cannot translate {reason}") from None
+        return (
+            _json({"rule": found.name, "definition": text, "same_as": matching(found)}) if as_json else text
+        )
 
     click.echo(_guarded(run, debug))
+
+
+@proofs.command("compile")
+@click.argument("folder", type=click.Path(file_okay=False))
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def compile_theories(folder: str, debug: bool) -> None:
+    """Compile the theories in a folder of your own, for a theory of yours that uses them."""
+
+    def run() -> None:
+        from losslesscheck.proofs.check import compile_into
+
+        compile_into(Path(folder), tell=lambda what: click.echo(f"{what} …", err=True))
+
+    _guarded(run, debug)
+    click.echo(f"In {folder}: coqc -w none -Q . Losslesscheck YOURS.v")
 
 
 @proofs.command("check")
@@ -262,10 +291,11 @@ def check_theorems(thorough: bool, renew: bool, as_json: bool, debug: bool) -> N
     """
 
     def run() -> Any:
-        from losslesscheck.proofs import audit, coq
+        from losslesscheck.proofs.check import check_installed
+        from losslesscheck.proofs.coq import find
 
-        return audit.check_installed(
-            coq.find(), thorough=thorough, renew=renew, tell=lambda what: click.echo(f"{what} …", err=True)
+        return check_installed(
+            find(), thorough=thorough, renew=renew, tell=lambda what: click.echo(f"{what} …", err=True)
         )
 
     report = _guarded(run, debug)

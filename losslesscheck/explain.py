@@ -151,6 +151,7 @@ def evidence(rule: Rule) -> dict[str, str]:
     every = "every target" if rule.form == "node" or rule.fixed_tokens else "every target and draft"
     if rule.broken or not rule.claims_lossless:
         return {
+            "theorem": "nothing: what does not hold cannot be proved",
             "any-vocabulary": "nothing: what does not hold cannot be proved",
             "all-distributions": "nothing: what does not hold cannot be proved",
             "exact": "a small counterexample, in fractions",
@@ -162,11 +163,26 @@ def evidence(rule: Rule) -> dict[str, str]:
         "whole": "one level of drafts, for every vocabulary; nothing about deeper trees",
     }[rule.form]
     return {
+        "theorem": _theorem(rule),
         "any-vocabulary": any_vocabulary,
         "all-distributions": f"{every}, for a small vocabulary, {size}",
         "exact": "the exact law for rational distributions, small ones and random ones",
         "monte-carlo": "the law of many runs, with the smallest bias that would have shown",
     }
+
+
+def _theorem(rule: Rule) -> str:
+    from losslesscheck.proof import THEOREM_OF
+    from losslesscheck.proofs.theorems import SCOPES, of_text
+    from losslesscheck.proofs.translate import matching
+
+    general, own = THEOREM_OF.get(rule.form), matching(rule)
+    if own is not None:
+        return f"{of_text(own)}: {SCOPES[own]}"
+    if general is None:
+        return "nothing: no theorem speaks of this text"
+    few = " with a few siblings at a node" if rule.form == "node" else ""
+    return f"{general}: any vocabulary and any tree{few}, if its hypothesis is established"
 
 
 def _identity_text(rule: Rule, found: dict[str, Any], width: int, latex: bool) -> list[str]:

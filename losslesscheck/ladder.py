@@ -169,20 +169,17 @@ def _climb(
             findings[tier] = _skipped(tier, REFUTED)
         else:
             findings[tier] = _run(tier, read, plan, budget, progress)
-    findings["theorem"] = _theorem(plan, asked, findings)
-    return findings
-
-
-def _theorem(plan: Plan, asked: Collection[Tier], findings: dict[Tier, Finding]) -> Finding:
-    """What a theorem says, once its hypothesis was looked into."""
+    # A theorem's hypothesis is what the any-vocabulary reading establishes.
     if "theorem" not in asked:
-        return _skipped("theorem", NOT_ASKED)
-    if findings["exact"].evidence.result == "fails":
-        return _skipped("theorem", REFUTED)
-    start = time.perf_counter()
-    finding = rungs.theorem(plan, findings["any-vocabulary"].evidence)
-    seconds = time.perf_counter() - start
-    return replace(finding, evidence=replace(finding.evidence, seconds=seconds))
+        findings["theorem"] = _skipped("theorem", NOT_ASKED)
+    elif findings["exact"].evidence.result == "fails":
+        findings["theorem"] = _skipped("theorem", REFUTED)
+    else:
+        read_before = findings["any-vocabulary"].evidence
+        findings["theorem"] = _run(
+            "theorem", lambda plan: rungs.theorem(plan, read_before), plan, budget, progress
+        )
+    return findings
 
 
 def _skipped(tier: Tier, why: str) -> Finding:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from losslesscheck.rule import Form
+
+THEOREM_OF: Mapping[Form, str] = {"step": "tree_lossless", "node": "node_lossless"}
+"""Form of a rule → the machine-checked theorem whose hypothesis the any-vocabulary reading establishes."""
 
 
 @dataclass(frozen=True)

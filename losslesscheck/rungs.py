@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from losslesscheck import instances
-from losslesscheck.errors import RuleError
+from losslesscheck.errors import RuleError, Undecided
 from losslesscheck.model import Model
-from losslesscheck.proof import Proof
+from losslesscheck.proof import THEOREM_OF, Proof
 from losslesscheck.rule import Rule
 from losslesscheck.search import Counterexample, examine, search, simplify, worst
 from losslesscheck.tree import Tree
@@ -108,31 +108,38 @@ def theorem(plan: Plan, read: Evidence) -> Finding:
     Args:
         read: what the any-vocabulary rung established.
     """
-    from losslesscheck.proofs import audit, theorems, translate
+    from losslesscheck.proofs import theorems, translate
+    from losslesscheck.proofs.audit import standing
 
-    general, own = theorems.GENERAL.get(plan.rule.form), translate.matching(plan.rule)
-    established = general is not None and read.result == "holds"
+    now = standing()
+    if not now.by:
+        why = "the theories are not the audited ones; `losslesscheck proofs check` says how they differ"
+        return _no_theorem("undecided", why)
+    general = THEOREM_OF.get(plan.rule.form)
+    established = general is not None and read.proof
+    own = translate.matching(plan.rule)
     if not established and own is None:
         if general is None:
-            return _no_theorem("skipped", "no theorem speaks of this text, which decides over whole paths")
+            return _no_theorem("skipped", f"no theorem speaks of this text{_why_none(plan.rule)}")
         return _no_theorem("undecided", f"the hypothesis of {general} was not established: {read.detail}")
-    standing = audit.standing()
-    if not standing.by:
-        why = "the theories are not those of the audit; `losslesscheck proofs check` checks them"
-        return _no_theorem("undecided", why)
     data: dict[str, Any] = {}
     if established:
         assert general is not None
         name, scope = general, _every_tree(plan, read.data["suppositions"])
-        data["hypothesis"] = {"of": general, "established_by": read.tier} | {
-            key: read.data[key] for key in ("identity", "suppositions")
+        data["hypothesis"] = {
+            "of": general,
+            "established_by": read.tier,
+            "identity": read.data["identity"],
+            "suppositions": read.data["suppositions"],
         }
     if own is not None:
         data["translation_of"] = own
-        if not established or plan.rule.form == "node":  # of nodes with any number of siblings
+        if not established or plan.rule.form == "node" or read.data["suppositions"]:  # it says more
             name, scope = theorems.of_text(own), theorems.SCOPES[own]
-    data |= {"theorem": name, "checked": {"by": standing.by, **standing.facts}}
-    evidence = Evidence("theorem", "holds", f"{name}: {scope}; {standing}", proof=True, data=data)
+    if name not in now.theorems:
+        return _no_theorem("undecided", f"{name} is none of the theorems that were checked")
+    data |= {"theorem": name, "checked": {"by": now.by, **now.facts}}
+    evidence = Evidence("theorem", "holds", f"{name}: {scope}; {now}", proof=True, data=data)
     return Finding(evidence, scope=f"{scope} (theorem {name})")
 
 
@@ -142,6 +149,16 @@ def _every_tree(plan: Plan, supposed: Sequence[str]) -> str:
         kind = "distinct " if plan.rule.distinct_siblings else ""
         scope += f" with up to {_siblings(plan)} {kind}siblings at a node"
     return scope + (f", supposing that {' and '.join(supposed)}" if supposed else "")
+
+
+def _why_none(rule: Rule) -> str:
+    from losslesscheck.proofs.translate import translate
+
+    try:
+        translate(rule)
+    except Undecided as reason:
+        return f", which is not translated: {reason}"
+    return ", which decides over whole paths and is none of those in texts.v"
 
 
 def _no_theorem(result: Result, why: str) -> Finding:
@@ -227,7 +244,6 @@ def _failure(found: Counterexample, count: int) -> str:
 
 def _exact_wide(plan: Plan) -> Finding:
     """One node at a large vocabulary, on random rows."""
-    from losslesscheck.errors import Undecided
     from losslesscheck.machines.wide import IntegerRow, node_law
 
     if plan.rule.form == "whole":

@@ -177,8 +177,12 @@ def search(
     seen.found = failing(enumerated(range(1, SMALL_DENOMINATOR + 1)))
     if seen.found is not None:
         return seen
+    numbered = rule.fixed_tokens and whole == whole.labelled()
     for number in range(random_instances):
-        candidate = instances.arbitrary(rule, whole, vocabulary, seed * 1_000_003 + number)
+        # A rule that takes the number of a sibling for its token is right where they agree.
+        names = [(token + number) % vocabulary for token in range(vocabulary)]
+        drafted = whole.renamed(names) if numbered else whole
+        candidate = instances.arbitrary(rule, drafted, vocabulary, seed * 1_000_003 + number)
         if positive_draft:
             candidate = replace(
                 candidate, draft={c: instances.positive(r) for c, r in candidate.draft.items()}

@@ -34,6 +34,7 @@ from losslesscheck.machines.coin import Coin
 from losslesscheck.machines.exact import Exact, ExactVector
 from losslesscheck.machines.vocabulary import Machine
 from losslesscheck.rule import Rule
+from losslesscheck.source import is_what_runs
 from losslesscheck.tree import Tree
 from losslesscheck.walk import walk_nodes, walk_steps
 
@@ -124,6 +125,7 @@ def parsed(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         _refuse("is wrapped in another function")
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        current = is_what_runs(function)
     except (OSError, TypeError, SyntaxError):
         _refuse("has no source text that could be looked through")
     body: Any = tree.body[0]
@@ -134,6 +136,8 @@ def parsed(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         body = None
     if body is None:
         _refuse("has no source text of its own")
+    if not current:
+        _refuse("runs other code than its source text: was the file changed after it was imported?")
     body.args.defaults = [ast.Constant(None)] * len(body.args.defaults)
     body.args.kw_defaults = [default and ast.Constant(None) for default in body.args.kw_defaults]
     # Annotations of inner functions are evaluated where they are not postponed.
@@ -154,7 +158,9 @@ def parsed(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
             called = function.__globals__.get(node.func.id)
             if called is cast and not _binds(body, "cast"):
                 node.args[:1] = [ast.Constant(None)]  # a type, for readers
-            elif isinstance(called, type) and issubclass(called, Exception):
+            elif (
+                isinstance(called, type) and issubclass(called, Exception) and not _binds(body, node.func.id)
+            ):
                 node.args = [a for a in node.args if not _is_message(a)]
     return cast(ast.FunctionDef | ast.Lambda, body)
 

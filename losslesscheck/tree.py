@@ -126,6 +126,15 @@ class Tree:
             self.token,
         )
 
+    def renamed(self, names: Sequence[int]) -> Tree:
+        """The tree with token t called ``names[t]``.
+
+        >>> str(Tree.siblings([0, 1]).renamed([2, 0, 1]))
+        '[2 0]'
+        """
+        token = None if self.token is None else names[self.token]
+        return Tree(tuple(child.renamed(names) for child in self.children), token)
+
     def nodes(self) -> Iterator[tuple[tuple[int, ...], Tree]]:
         """Every node with its path (child ranks from the root), parents before children."""
         stack: list[tuple[tuple[int, ...], Tree]] = [((), self)]

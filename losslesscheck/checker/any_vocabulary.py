@@ -92,6 +92,7 @@ def _problems(certificate: dict[str, Any], function: Callable[..., Any]) -> Iter
         where = f"scene {number}"
         yield from (f"{where}: {problem}" for problem in _identity(scene, certificate))
         yield from (f"{where}: {problem}" for problem in _cofactors(scene))
+        yield from (f"{where}: {problem}" for problem in _exhausting(scene))
         try:
             yield from (f"{where}: {p}" for p in _runs(scene, certificate, function, parameters))
         except RuleProblem as problem:
@@ -103,6 +104,15 @@ def _hash(function: Callable[..., Any]) -> str:
     return hashlib.sha256(content + b"\0" + function.__qualname__.encode()).hexdigest()
 
 
+def _exhausting(scene: dict[str, Any]) -> Iterator[str]:
+    """Uniform distributions that may have no token left, though a node has fewer siblings than tokens."""
+    for name, definition in scene["vectors"].items():
+        names = definition.get("uniform without", [])
+        own = [n for n in names if not n.startswith("h")]
+        if len(own) < len(names) and len(own) > 1:
+            yield f"{name} leaves out the tokens tried before and {len(own)} more"
+
+
 def _missing(certificate: dict[str, Any], declared: Any) -> Iterator[str]:
     """Scenes that the form of the rule asks for and the certificate lacks."""
     order = [name for name, p in declared.items() if p.kind is not p.KEYWORD_ONLY and name != "tried"]
@@ -110,8 +120,8 @@ def _missing(certificate: dict[str, Any], declared: Any) -> Iterator[str]:
     if not calls:
         yield "there is no scene"
         return
-    if certificate["theorem"] != (named := THEOREMS[calls[0]["form"]]):
-        yield f"the theorem is {certificate['theorem']!r}, not {named!r}"
+    if certificate.get("theorem") != (named := THEOREMS[calls[0]["form"]]):
+        yield f"the theorem is {certificate.get('theorem')!r}, not {named!r}"
     if order[3:] == ["accept", "reject"]:
         expected: list[dict[str, Any]] = [{"form": "step"}]
         if "tried" in declared:

@@ -73,6 +73,9 @@ class Sample:
         def reject(residual: Vector, **state: Any) -> Ending:
             if sum(residual.values) != 1 or min(residual.values) < 0:
                 raise RuleProblem(f"the rule rejects with {[str(a) for a in residual.values]}")
+            before = {t for piece in self.history.values() for t in piece}
+            if len(set(state.get("tried", ())) - before) > 1:
+                raise RuleProblem("the rule hands on more than one token more as tried")
             return residual.values, ()
 
         def model(name: str) -> Callable[[tuple[int, ...]], Vector]:

@@ -1,9 +1,9 @@
 (* Block verification is lossless, and accepts no fewer drafts than verification token by token.
 
-   The drafts of a path are verified together, and the joint law stays the target's. A draft may be kept
-   although it would have been rejected by itself, so that the law of the next token is not the target's at
-   every single step, and the theorem on step rules does not apply: this is a proof for the rule itself. It also
-   counts the drafts that are accepted: never fewer than token by token, on average. (Sun et al.
+   The drafts of a path are verified together, and the joint law stays the target's. Whether a draft is kept
+   depends on coins that are thrown after its own: a later draft that is kept keeps all before it. So it is no
+   step rule, which would decide on one draft at a time, and tree.v does not apply: this is a proof for the rule
+   itself. It also counts the drafts that are accepted: never fewer than token by token, on average. (Sun et al.
    2024, Alg. 2.) *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk lossless rules step chain length.
@@ -15,7 +15,8 @@ Local Open Scope ring_scope.
 
 Section Block.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables p q : context -> T -> R.
 Hypothesis p_dist : forall c, is_dist (p c).
@@ -25,7 +26,7 @@ Implicit Types (c kept xs : context) (x y : T) (w F N : R) (rest : T -> R) (f : 
 Let p0 c x : 0 <= p c x. Proof. exact: dist_ge0 (p_dist c). Qed.
 Let q0 c x : 0 <= q c x. Proof. exact: dist_ge0 (q_dist c). Qed.
 
-(* The weight after one more draft. *)
+(* The weight after one more draft. (What it is where q(x) is 0 does not matter: no such draft is drawn.) *)
 Definition heavier w c x : R := Num.min 1 (w * (p c x / q c x)).
 
 Lemma heavier01 w c x : 0 <= w -> 0 <= heavier w c x <= 1.
@@ -64,7 +65,7 @@ Proof.
 move=> w1; have e : @sum W (@surplus W p q w c) = spare w c.
   by rewrite sumE sum_surplus.
 rewrite /keep e /= addrC addrA -ltNge; case: ltP => [lt1|ge1].
-  by rewrite mulrC divfK // -addrA gt_eqF // ltr_paddl ?spare_ge0 // subr_gt0.
+  by rewrite mul_div // => /eqP; rewrite -addrA gt_eqF // ltr_paddl ?spare_ge0 // subr_gt0.
 by rewrite mulr1 (_ : w = 1) ?addrK //; apply/eqP; rewrite eq_le w1.
 Qed.
 
@@ -119,12 +120,13 @@ Lemma verify_value g c w kept rest :
   expect (bind (@draft_path W q g c) (@verify_block W p q c w kept rest)) f = value g c w (ending kept rest).
 Proof.
 rewrite expect_bind; elim: g c w kept rest => [|g IH] c w kept rest; first by rewrite /= sumE.
-rewrite expect_draft_path; apply: eq_bigr => x _; congr (_ * _).
-set w' := heavier w c x; set c' := rcons c x.
+rewrite expect_draft_path; apply: eq_bigr => x _.
+case: (eqVneq (q c x) 0) => [->|qn0]; first by rewrite !mul0r.
+congr (_ * _); set w' := heavier w c x; set c' := rcons c x.
 pose F last xs := @keep W p q last w' c' * expect (@verify_block W p q c' w' c' (after last w' c') xs) f
   + (1 - @keep W p q last w' c') * expect (@verify_block W p q c' w' kept rest xs) f.
 transitivity (expect (@draft_path W q g c') (fun xs => F (xs == [::]) xs)).
-  by apply: eq_expect => xs; rewrite /= smallerE.
+  by apply: eq_expect => xs; rewrite /= divE // smallerE.
 by rewrite expect_last expectD !expectZ !IH -value_mix.
 Qed.
 
@@ -161,7 +163,7 @@ Lemma expected_weights_step g c w :
   expected_weights g.+1 c w = \sum_x q c x * (heavier w c x + expected_weights g (rcons c x) (heavier w c x)).
 Proof.
 rewrite /expected_weights expect_draft_path; apply: eq_bigr => x _; congr (_ * _).
-rewrite -[X in X + _](draft_path_const q_dist g (rcons c x)) -expectD.
+rewrite -[X in X + _](@draft_path_const R T undefined q q_dist g (rcons c x)) -expectD.
 by apply: eq_expect => xs; rewrite /= big_cons.
 Qed.
 
@@ -228,7 +230,7 @@ Qed.
 (* Never worse than verification token by token: on average at least as many drafts are accepted. (A case
    of the optimality that Sun et al. 2024 prove.) *)
 Theorem block_no_worse g c :
-  expect (speculative_decoding p q g c) (fun e => (size e - (size c).+1)%:R)
+  expect (@speculative_decoding R T undefined p q g c) (fun e => (size e - (size c).+1)%:R)
   <= expect (@block_verification W p q g c) (fun e => (size e - (size c).+1)%:R) :> R.
 Proof.
 rewrite expected_drafts // block_expected_drafts; apply: expect_le => [|xs].
@@ -259,7 +261,7 @@ Proof.
 move=> w01; have /andP[w0 w1] := w01; case: last => //.
 rewrite /keep /= sumE sum_surplus -ltNge; case: ltP => [lt1|_]; last by rewrite ler01 lexx.
 have pos : 0 < spare w c + 1 - w by rewrite -addrA ltr_paddl ?spare_ge0 // subr_gt0.
-by rewrite divr_ge0 ?spare_ge0 ?(ltW pos) //= ler_pdivr_mulr // mul1r -addrA ler_addl subr_ge0.
+by rewrite divE ?gt_eqF // divr_ge0 ?spare_ge0 ?(ltW pos) //= ler_pdivr_mulr // mul1r -addrA ler_addl subr_ge0.
 Qed.
 
 (* What may be drawn last: a distribution, unless the next draft is kept for certain. *)
@@ -273,7 +275,7 @@ case: (eqVneq (spare w c) 0) => [s0|sn0]; last first.
   by left; apply: norm_dist; [apply: surplus_ge0 | rewrite sum_surplus].
 right; suff e : w = 1 by split; rewrite // -e.
 apply/eqP; rewrite eq_le w1 leNgt; apply: contra keeps => lt1.
-by rewrite /keep /= -ltNge lt1 sumE sum_surplus s0 mul0r.
+by rewrite /keep /= -ltNge lt1 sumE sum_surplus s0 divE ?mul0r // add0r subr_eq0 gt_eqF.
 Qed.
 
 Lemma verify_sound c w kept rest xs : 0 <= w <= 1 -> drawable q c xs -> rest_ok xs c w rest ->
@@ -281,7 +283,7 @@ Lemma verify_sound c w kept rest xs : 0 <= w <= 1 -> drawable q c xs -> rest_ok 
 Proof.
 elim: xs c w kept rest => [|x xs IH] c w kept rest w01; first by move=> _ [rd|[]//]; split.
 case=> qx dxs ok; have /andP[w0 w1] := w01; have h01 := heavier01 c x w0.
-rewrite /= smallerE -/(heavier w c x); split; first exact: keep01.
+rewrite /= divE // smallerE -/(heavier w c x); split; first exact: keep01.
 split=> [keeps|drops]; apply: IH => //; first exact: after_ok.
 case: ok => [rd|[_ w1' s0]]; first by left.
 by case/eqP: drops; rewrite w1' heavier_sure // keep1 subrr.

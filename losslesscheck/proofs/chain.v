@@ -12,7 +12,8 @@ Local Open Scope ring_scope.
 
 Section Paths.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variable q : context -> T -> R.
 Notation path := (@draft_path W q).
@@ -43,7 +44,8 @@ End Paths.
 
 Section Chains.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables target draft : context -> T -> R.
 
@@ -55,7 +57,10 @@ Definition speculative_decoding (g : nat) (c : context) : program W context :=
 Lemma speculative_decodingS g c f : expect (speculative_decoding g.+1 c) f
   = \sum_x draft c x * (Num.min 1 (target c x / draft c x) * expect (speculative_decoding g (rcons c x)) f
       + (1 - Num.min 1 (target c x / draft c x)) * \sum_y @residual W (target c) (draft c) y * f (rcons c y)).
-Proof. by rewrite [LHS]/= sumE; apply: eq_bigr => x _; rewrite smallerE -sumE. Qed.
+Proof.
+rewrite [LHS]/= sumE; apply: eq_bigr => x _; rewrite smallerE sumE.
+by case: (eqVneq (draft c x) 0) => [->|dn0]; rewrite ?mul0r // divE.
+Qed.
 
 Hypothesis target_dist : forall c, is_dist (target c).
 Hypothesis draft_dist : forall c, is_dist (draft c).

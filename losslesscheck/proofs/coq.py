@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -17,9 +18,13 @@ from losslesscheck.errors import LosslesscheckError, NotInstalled
 LIBRARY = "Losslesscheck"
 """The logical name of the theories' folder."""
 
+KNOWN_COQ, KNOWN_MATHCOMP = "8.16.1", "1.15.0"
+"""The versions that the theories are written for; others may reject them."""
+
 INSTALL = (
-    "Coq and MathComp are not installed here: `apt-get install coq libcoq-mathcomp-algebra` "
-    "(Debian, Ubuntu), or `opam install coq-mathcomp-algebra`"
+    f"Coq {KNOWN_COQ} with MathComp {KNOWN_MATHCOMP} is not installed here: "
+    "`apt-get install coq libcoq-mathcomp-algebra` on Debian 12, or "
+    f"`opam install coq.{KNOWN_COQ} coq-mathcomp-algebra.{KNOWN_MATHCOMP}`"
 )
 
 SECONDS = 600
@@ -83,7 +88,7 @@ class Coq:
     def evaluate(self, folder: Path, text: str, name: str = "query") -> str:
         """What Coq prints for ``text``, a file that may use the compiled theories in ``folder``."""
         path = folder / f"{name}.v"
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
         try:
             return _run([self.coqc, *_OPTIONS, path.name], folder)
         finally:
@@ -91,11 +96,13 @@ class Coq:
                 left.unlink()
 
     def recheck(self, folder: Path, theories: Sequence[str], *, thorough: bool = False) -> list[str]:
-        """The axioms that ``coqchk``, a separate program, finds in the compiled theories.
+        """What ``coqchk``, a separate program, finds that the compiled theories take on trust.
+
+        These are axioms, and definitions for which Coq was told to skip a check.
 
         Args:
             thorough: recheck MathComp and Coq's own library too (more than a minute); otherwise they
-                are taken as they are, and only axioms of the theories themselves are returned.
+                are taken as they are, and only what the theories themselves assume is returned.
 
         Raises:
             CoqError: if it rejects a theory.
@@ -103,13 +110,17 @@ class Coq:
         modules = [f"{LIBRARY}.{theory}" for theory in theories]
         chosen = modules if thorough else [part for m in modules for part in ("-norec", m)]
         printed = _run([self.coqchk, "-silent", "-o", "-Q", ".", LIBRARY, *chosen], folder)
-        found = re.search(r"\* Axioms:(.*?)\n\s*\n\* ", printed, re.DOTALL)
-        if found is None:
+        sections = re.findall(r"^\* ([^:\n]+):(.*(?:\n(?!\*).*)*)", printed, re.MULTILINE)
+        if len(sections) < 5:
             raise CoqError(f"coqchk printed no summary: {_last_lines(printed)}")
-        axioms = [line.strip() for line in found[1].splitlines() if line.strip()]
-        if axioms == ["<none>"]:
-            return []
-        return [a for a in axioms if thorough or a.startswith(f"{LIBRARY}.")]
+        return [
+            f"{title}: {name}"
+            for title, listed in sections
+            for name in map(str.strip, listed.splitlines())
+            if title != "Theory" and name not in ("", "<none>")
+            # What MathComp seals in modules is not looked into, and looks like an axiom.
+            if thorough or title != "Axioms" or name.startswith(f"{LIBRARY}.")
+        ]
 
 
 _OPTIONS = ("-w", "none", "-Q", ".", LIBRARY)
@@ -126,15 +137,18 @@ def find() -> Coq:
         raise NotInstalled(INSTALL)
     try:
         version = _run([coqc, "--print-version"], Path.cwd()).split()[0]
-        library = Path(_run([coqc, "-where"], Path.cwd()).strip()) / "user-contrib" / "mathcomp"
     except (CoqError, IndexError) as error:
         raise NotInstalled(f"coqc does not run: {error}") from None
-    if not (library / "algebra").is_dir():
-        raise NotInstalled(INSTALL)
-    return Coq(coqc, coqchk, version, _mathcomp_version(library))
+    found = Coq(coqc, coqchk, version, _mathcomp_version())
+    with tempfile.TemporaryDirectory(prefix="losslesscheck-") as folder:
+        try:
+            found.evaluate(Path(folder), "From mathcomp Require all_algebra.\n")
+        except CoqError:
+            raise NotInstalled(INSTALL) from None
+    return found
 
 
-def _mathcomp_version(library: Path) -> str:
+def _mathcomp_version() -> str:
     if shutil.which("dpkg-query"):
         found = subprocess.run(
             ["dpkg-query", "--showformat=${Version}", "--show", "libcoq-mathcomp-algebra"],
@@ -155,7 +169,7 @@ def _with_needed(folder: Path, theories: Sequence[str]) -> dict[str, set[str]]:
         theory = waiting.pop()
         if theory not in needs:
             try:
-                text = (folder / f"{theory}.v").read_text()
+                text = (folder / f"{theory}.v").read_text(encoding="utf-8")
             except OSError:
                 raise CoqError(f"{theory}.v: there is no such theory") from None
             needs[theory] = {name for line in _REQUIRED.findall(text) for name in line.split()}

@@ -14,7 +14,8 @@ Local Open Scope ring_scope.
 
 Section Criterion.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 
 Variable target : context -> T -> R.

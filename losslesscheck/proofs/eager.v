@@ -6,7 +6,12 @@
    tokens and any drafts (i.i.d. siblings, siblings without replacement, any that depend on those before), and
    the sequence emitted is proved to have the same law: what is drawn and not looked at can be left out, and
    independent draws can be exchanged. For the same reason a tree may be drafted level by level. So the theorems
-   about walks are theorems about engines. *)
+   about walks are theorems about engines.
+
+   The shape is fixed before any of its tokens is drawn. A tree that is pruned or reordered by what was drawn is
+   not covered, and can be lossy: if of two drafts the better one is kept, it has another law than the one that
+   it is verified with. (In tree.v the tree below a draft may depend on the token accepted, and so on all tokens
+   accepted before; here it may not.) *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk lossless tree rules step instances.
 Set Implicit Arguments.
@@ -144,7 +149,8 @@ End Judges.
 
 Section Laws.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Local Open Scope ring_scope.
 
@@ -160,9 +166,9 @@ Lemma draft_sound n s c :
 Proof.
 move=> qd; elim/shape_induction: s c => ss IH c wn.
 rewrite draft_treeE; apply/sound_bind; split; last exact: all_reached.
-move: wn; rewrite widthE => /andP[sn below].
+move: wn; rewrite widthE => /andP[sn under].
 rewrite -[size ss]/(size (Nil T) + size ss)%N in sn.
-elim: ss [::] IH below sn => [|s ss IHss] before //= [IH IHs] /andP[w ws] sn.
+elim: ss [::] IH under sn => [|s ss IHss] before //= [IH IHs] /andP[w ws] sn.
 split=> [|x _]; first by apply: qd; rewrite (leq_trans _ sn) // addnS ltnS leq_addr.
 apply/sound_bind; split; first exact: IH.
 apply: all_reached => t; apply/sound_bind; split; last exact: all_reached.
@@ -239,21 +245,21 @@ Definition decides (tried : seq T) (x : T) (o : outcome W) : Prop :=
 
 Hypothesis judge_decides : forall r tried d x, reached (decides tried x) (j r tried d x).
 
-Definition same_law_below (s : shape) : Prop := forall c f, sound (draft s c) ->
+Definition same_law_under (s : shape) : Prop := forall c f, sound (draft s c) ->
   expect (draft s c) (fun t => expect (verify t c) f) = expect (walk (@plant W D q s c) c (target c) [::]) f.
 
 (* At a node, after some siblings: the decision on the next one is moved to the front, before the drafts below
    it and beside it. Of these one is not looked at, whatever is decided, and is left out. *)
 Lemma same_law_beside ss c before r f :
-  in_all same_law_below ss -> sound (draft_beside c ss before) ->
+  in_all same_law_under ss -> sound (draft_beside c ss before) ->
   expect (draft_beside c ss before) (fun ts => expect (verify_beside c ts r before) f)
   = expect (walk (@plant_siblings W D q c ss before) c r before) f.
 Proof.
-elim: ss before r => [|s ss IH] before r //= [below belows] [_ sound_x].
+elim: ss before r => [|s ss IH] before r //= [under unders] [_ sound_x].
 rewrite !sumE; apply: eq_bigr => x _.
 case: (eqVneq (offer before (q c before) x) 0) => [->|qx]; first by rewrite !mul0r.
-have /sound_bind[sound_below beside] := sound_x x qx.
-have [_ /sound_bind[sound_beside _]] := reached_exists sound_below beside.
+have /sound_bind[sound_under beside] := sound_x x qx.
+have [_ /sound_bind[sound_beside _]] := reached_exists sound_under beside.
 pose decided t ts (o : outcome W) : R :=
   match o with
   | Accept y => expect (verify t (rcons c y)) f
@@ -266,7 +272,7 @@ transitivity (expect (draft s (rcons c x)) (fun t => expect (draft_beside c ss (
   by rewrite /= expect_bind; apply: eq_expect => -[].
 under eq_expect do rewrite expect_swap.
 rewrite expect_swap; apply: (eq_expect_reached (judge_decides _ _ _ _)) => -[y|r' tried'] /= ->.
-  by rewrite -below //; apply: eq_expect => t; rewrite expect_const.
+  by rewrite -under //; apply: eq_expect => t; rewrite expect_const.
 by rewrite expect_const // IH.
 Qed.
 
@@ -301,9 +307,9 @@ Theorem eager_lossless s c :
   lossless target (@draft_then_verify W _ (fun _ d => d) q (@speculative_judge W) target s c) c.
 Proof.
 move=> q_dist; apply/eager_lossless_iff; [by split | exact: draft_sound q_dist (leqnn _) |].
-rewrite -speculativeE; apply: (tree_lossless (grows := @grows T) (admitted := fun _ => @is_dist R T)) => //.
+rewrite -speculativeE; apply: (tree_lossless (grow := @grows T) (admitted := fun _ => @is_dist R T)) => //.
   by move=> r tried d; apply: speculative_step_ok.
-apply: (@plant_admissible _ _ _ _ _ (fun k tried => size tried = k) q (width s)) => //.
+apply: (@plant_admissible _ _ _ _ _ _ (fun k tried => size tried = k) q (width s)) => //.
   by move=> k tried _ <- [x ->]; rewrite size_rcons.
 by move=> c' k tried <-; apply: q_dist.
 Qed.
@@ -324,6 +330,14 @@ move=> q_dist wide; apply/eager_lossless_iff; first by split.
   apply: draft_sound wide => c' before few; apply: redrafted_dist => //.
   exact: few_untried.
 by rewrite -without_replacementE; apply: without_replacement_lossless.
+Qed.
+
+(* And level by level. *)
+Theorem engine_without_replacement_lossless levels s c :
+  (forall c' before, is_dist (q c' before)) -> (width s <= #|T|)%N ->
+  lossless target (@levels_then_verify W _ (@redrafted W) q (@without_replacement_judge W) target levels s c) c.
+Proof.
+by move=> qd wide; apply: eq_lossless (eager_without_replacement_lossless c qd wide) => f; rewrite level_order.
 Qed.
 
 End Laws.

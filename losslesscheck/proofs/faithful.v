@@ -1,14 +1,15 @@
-(* The rules' own texts are lossless.
+(* The rules' own texts, translated from Python, have the law of their readable forms, and so are lossless.
 
    A theorem about a rule is worth what its definition is worth: a proof about a paraphrase says nothing of the
    program. The definitions in texts.v are not written by hand; they are what a translator makes of the Python
    texts in losslesscheck/rules, statement by statement. Here each of them is proved to have the law of its
    readable form in rules.v: a loop over the drafts is a recursion on them, a position on the path is the prefix
    up to it, and the tokens tried need not be handed on where no draft looks at them. So what the other files
-   prove of the readable forms holds of the texts, for every target, draft, vocabulary and tree. *)
+   prove of the readable forms holds of the texts, for every target, draft, vocabulary and tree. For both are
+   shown to be alike (alike.v). That the weights of a text are probabilities follows too, in texts_sound.v. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk lossless tree rules instances chain block kernel.
-From Losslesscheck Require Import node naive target_only greedy loop texts.
+From Losslesscheck Require Import node naive target_only greedy loop texts alike.
 Set Implicit Arguments.
 Unset Strict Implicit.
 Unset Printing Implicit Defensive.
@@ -17,8 +18,10 @@ Local Open Scope ring_scope.
 
 (* The step rules. A text that hands no token on as tried decides as its readable form does, and forgets. *)
 Section Forgetting.
-Variables (R : realFieldType) (T : finType) (D : Type).
-Notation W := (real R T).
+Variables (R : realFieldType) (T : finType).
+Context {undefined : R -> R}.
+Variable D : Type.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Implicit Types (c : context) (r : T -> R) (f : context -> R).
 
@@ -26,25 +29,24 @@ Definition forget (o : outcome W) : outcome W :=
   match o with Accept x => @Accept W x | Reject r _ => @Reject W r [::] end.
 
 Definition forgets (rule rule' : step W D) : Prop :=
-  forall r tried tried' d (phi : outcome W -> R),
-    expect (rule' r tried' d) phi = expect (rule r tried d) (fun o => phi (forget o)).
+  forall r tried tried' d, alike (fun o' o => o' = forget o) (rule' r tried' d) (rule r tried d).
 
 (* A tree of which no draft depends on the siblings tried. *)
 Fixpoint history_free (t : tree W D) : Prop :=
   match t with
   | Leaf => True
-  | Draft _ below beside =>
-    [/\ forall x, history_free (below x), history_free (beside [::])
+  | Draft _ under beside =>
+    [/\ forall x, history_free (under x), history_free (beside [::])
       & forall tried, beside tried = beside [::]]
   end.
 
 (* On such a tree nothing is lost with what is forgotten. *)
-Lemma forgets_walk rule rule' target t c r tried tried' f : forgets rule rule' -> history_free t ->
-  expect (@walk W D rule' target t c r tried') f = expect (@walk W D rule target t c r tried) f.
+Lemma forgets_walk rule rule' target t c r tried tried' : forgets rule rule' -> history_free t ->
+  alike eq (@walk W D rule' target t c r tried') (@walk W D rule target t c r tried).
 Proof.
-move=> same; elim: t c r tried tried' => [|d below IHbelow beside IHbeside] c r tried tried' //.
-case=> free_below free_beside constant; rewrite [LHS]expect_bind [RHS]expect_bind (same _ tried).
-apply: eq_expect => -[x|r' tried''] /=; first by apply: IHbelow; apply: free_below.
+move=> same; elim: t c r tried tried' => [|d under IHunder beside IHbeside] c r tried tried' //.
+case=> free_under free_beside constant; apply: alike_bind (same r tried tried' d) _ => _ [x|r' tried''] -> /=.
+  by apply: IHunder; apply: free_under.
 by rewrite (constant tried''); apply: IHbeside.
 Qed.
 
@@ -56,8 +58,8 @@ Qed.
 
 End Forgetting.
 
-Lemma plant_tokens_history_free (R : realFieldType) (T : finType) (t : token_tree (real R T)) :
-  history_free (plant_tokens t).
+Lemma plant_tokens_history_free (R : realFieldType) (T : finType) (undefined : R -> R)
+  (t : token_tree (real R T undefined)) : history_free (plant_tokens t).
 Proof.
 elim/token_tree_induction: t => ts; elim: ts => [|[x t] ts IHts] //= [IHt IH].
 by split=> //; apply: IHts.
@@ -65,7 +67,8 @@ Qed.
 
 Section Steps.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables target draft : context -> T -> R.
 Hypothesis target_dist : forall c, is_dist (target c).
@@ -75,12 +78,19 @@ Implicit Types (s : shape) (t : token_tree W) (c : context) (f : context -> R).
 (* The siblings of a node are drawn from the draft at its context, whatever was tried. *)
 Notation planted := (@plant W _ (fun (c' : context) _ => draft c')).
 
-(* chain.py (Leviathan et al. 2023, Alg. 1; Chen et al. 2023, Alg. 2): the text has the law of speculative
-   sampling, on a chain and on every other shape. *)
+(* chain.py (Leviathan et al. 2023, Alg. 1; Chen et al. 2023, Alg. 2): the text draws and flips as speculative
+   sampling does, on a chain and on every other shape, and so has its law. *)
+Lemma chain_text_alike s c :
+  alike eq (speculate (@chain_text W) target (planted s c) c)
+    (speculate (@speculative W) target (planted s c) c).
+Proof.
+by apply: forgets_walk => [r tried tried' d|]; [split=> // x _; split | apply: plant_history_free].
+Qed.
+
 Theorem chain_text_law s c f :
   expect (speculate (@chain_text W) target (planted s c) c) f
   = expect (speculate (@speculative W) target (planted s c) c) f.
-Proof. by apply: forgets_walk => //; apply: plant_history_free. Qed.
+Proof. exact/alike_law/chain_text_alike. Qed.
 
 (* It is lossless on every shape ... *)
 Theorem chain_text_lossless s c : lossless target (speculate (@chain_text W) target (planted s c) c) c.
@@ -94,12 +104,19 @@ Corollary chain_text_lossless_chain length c :
   lossless target (speculate (@chain_text W) target (planted (chain_shape length) c) c) c.
 Proof. exact: chain_text_lossless. Qed.
 
-(* specinfer.py (Miao et al. 2023, Alg. 2): the text has the law of multi-step speculative sampling, with
-   siblings that are drawn independently of one another. *)
+(* specinfer.py (Miao et al. 2023, Alg. 2): the text draws and flips as multi-step speculative sampling does,
+   with siblings that are drawn independently of one another, and so has its law. *)
+Lemma specinfer_text_alike s c :
+  alike eq (speculate (@specinfer_text W) target (planted s c) c)
+    (speculate (@speculative W) target (planted s c) c).
+Proof.
+by apply: forgets_walk => [r tried tried' d|]; [split=> // x _; split | apply: plant_history_free].
+Qed.
+
 Theorem specinfer_text_law s c f :
   expect (speculate (@specinfer_text W) target (planted s c) c) f
   = expect (speculate (@speculative W) target (planted s c) c) f.
-Proof. by apply: forgets_walk => //; apply: plant_history_free. Qed.
+Proof. exact/alike_law/specinfer_text_alike. Qed.
 
 (* It is lossless on every shape (Miao et al. 2023, Thm 4.2). *)
 Theorem specinfer_text_lossless s c :
@@ -123,12 +140,19 @@ move=> wide; apply: (eq_lossless (fun f => esym (without_replacement_text_law s 
 exact: (without_replacement_lossless target_dist (q := fun c' _ => draft c')).
 Qed.
 
-(* point_mass.py (Miao et al. 2023, Alg. 2, on fixed tokens): the text has the law of point-mass verification on
-   every token tree. *)
+(* point_mass.py (Miao et al. 2023, Alg. 2, on fixed tokens): the text flips as point-mass verification does on
+   every token tree, and so has its law. *)
+Lemma point_mass_text_alike t c :
+  alike eq (speculate (@point_mass_text W) target (plant_tokens t) c)
+    (speculate (@point_mass W) target (plant_tokens t) c).
+Proof.
+by apply: forgets_walk => [r tried tried' x|]; [split | apply: plant_tokens_history_free].
+Qed.
+
 Theorem point_mass_text_law t c f :
   expect (speculate (@point_mass_text W) target (plant_tokens t) c) f
   = expect (speculate (@point_mass W) target (plant_tokens t) c) f.
-Proof. by apply: forgets_walk => //; apply: plant_tokens_history_free. Qed.
+Proof. exact/alike_law/point_mass_text_alike. Qed.
 
 (* It is lossless on every token tree, siblings that repeat included. *)
 Theorem point_mass_text_lossless t c :
@@ -143,52 +167,46 @@ End Steps.
 (* The node rules. *)
 Section Nodes.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variable target : context -> T -> R.
 Implicit Types (t : token_tree W) (c : context) (p : T -> R) (x y : T) (xs : seq T) (phi : decision W -> R).
-
-(* Two rules that have the same law at every node have it on every tree. *)
-Lemma eq_walk_nodes (rule rule' : node_rule W) t c (f : context -> R) :
-  (forall p xs phi, expect (rule p xs) phi = expect (rule' p xs) phi) ->
-  expect (walk_nodes rule target t c) f = expect (walk_nodes rule' target t c) f.
-Proof.
-move=> same; elim/token_tree_induction: t c => ts IH c.
-rewrite !walk_nodesE !expect_bind same; apply: eq_expect => -[] y //=.
-by elim: ts IH => [|[x t] ts IHts] //= [IHt IH]; case: eqP => [_|_]; [apply: IHt | apply: IHts].
-Qed.
 
 (* The loop that looks for a token among the siblings. *)
 Lemma each_sibling y xs :
   @each W _ _ _ xs tt (fun x _ next => if y == x then Return (@Take W x) else next tt)
     (fun=> Return (@Stop W y))
-  = Return (serve R xs y).
+  = Return (@serve R T undefined xs y).
 Proof. by elim: xs => [|x xs IH] //=; rewrite /serve inE; case: eqP => [->|]. Qed.
 
-(* naive_sampling.py (Miao et al. 2023, the baseline of Thm 4.3): the text has the law of naive sampling, ... *)
+(* naive_sampling.py (Miao et al. 2023, the baseline of Thm 4.3): the text draws as naive sampling does,
+   and so has its law, ... *)
+Lemma naive_sampling_text_alike p xs : alike eq (@naive_sampling_text W p xs) (@naive_sampling W p xs).
+Proof. by split=> // y _; rewrite each_sibling. Qed.
+
 Theorem naive_sampling_text_law p xs phi :
   expect (@naive_sampling_text W p xs) phi = expect (@naive_sampling W p xs) phi.
-Proof. by rewrite naive_samplingE [LHS]expect_draw; apply: eq_bigr => y _; rewrite each_sibling. Qed.
+Proof. exact/alike_law/naive_sampling_text_alike. Qed.
 
 (* ... and is lossless on every token tree. *)
 Theorem naive_sampling_text_lossless t c : (forall c, is_dist (target c)) ->
   lossless target (walk_nodes (@naive_sampling_text W) target t c) c.
 Proof.
 move=> target_dist; apply: eq_lossless (naive_sampling_lossless t c target_dist) => f.
-by apply: eq_walk_nodes => p xs phi; rewrite naive_sampling_text_law.
+by apply: eq_walk_nodes (all_nodes_true t) => c' xs phi _; rewrite naive_sampling_text_law.
 Qed.
 
-(* target_only.py (SGLang, tree_speculative_sampling_target_only, both thresholds 1): the text has the law of
-   target-only verification, ... *)
-Theorem target_only_text_law p xs phi :
-  expect (@target_only_text W p xs) phi = expect (@target_only W 1 1 p xs) phi.
+(* target_only.py (SGLang, tree_speculative_sampling_target_only, both thresholds 1): the text is target-only
+   verification, ... *)
+Theorem target_only_text_law p xs : @target_only_text W p xs = @target_only W 1 1 p xs.
 Proof.
 rewrite /target_only_text; cbv zeta; set body := (X in each _ _ X _); set after := (X in each _ _ _ X).
 suff H (low cumulative : R) (rest : T -> R) :
-    expect (each xs (low, 1 : number W, cumulative, rest) body after) phi
-    = expect (@try_siblings W 1 1 p low 1 cumulative rest xs) phi by exact: H.
+    each xs (low, 1 : number W, cumulative, rest) body after
+    = @try_siblings W 1 1 p low 1 cumulative rest xs by exact: H.
 elim: xs low cumulative rest => [|x xs IH] low cumulative rest //=.
-by congr (_ + _ * _); case: ifP => // _; apply: IH.
+by rewrite /below /=; congr (Flip _ _ _); case: ifP => // _; apply: IH.
 Qed.
 
 (* ... and is lossless on every token tree whose siblings are distinct. *)
@@ -196,7 +214,7 @@ Theorem target_only_text_lossless t c : (forall c, is_dist (target c)) ->
   @all_nodes W (fun xs => uniq xs) t -> lossless target (walk_nodes (@target_only_text W) target t c) c.
 Proof.
 move=> target_dist distinct; apply: eq_lossless (target_only_lossless c target_dist distinct) => f.
-by apply: eq_walk_nodes => p xs phi; rewrite target_only_text_law.
+by apply: eq_walk_nodes (all_nodes_true t) => c' xs phi _; rewrite target_only_text_law.
 Qed.
 
 Variable x0 : T.
@@ -211,7 +229,7 @@ Theorem tree_greedy_text_lossless t c :
   lossless (fun c' => @point W (@argmax W x0 (target c'))) (walk_nodes (@tree_greedy_text W x0) target t c) c.
 Proof.
 apply: eq_lossless (tree_greedy_lossless x0 target t c) => f.
-by apply: eq_walk_nodes => p xs phi; rewrite tree_greedy_text_law.
+by apply: eq_walk_nodes (all_nodes_true t) => c' xs phi _; rewrite tree_greedy_text_law.
 Qed.
 
 End Nodes.
@@ -219,7 +237,8 @@ End Nodes.
 (* The rules that see a whole path. Their texts begin at the root, and draft the path in a loop. *)
 Section Paths.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables p q : context -> T -> R.
 Implicit Types (x : T) (c drafts xs : context) (f : context -> R).
@@ -229,15 +248,26 @@ Lemma each_propose x0 A B (items : seq A) c (after : context -> program W B) :
   = after (c ++ @propose W x0 q (size items) c).
 Proof. by elim: items c => [|i items IH] c /=; rewrite ?cats0 // IH cat_rcons. Qed.
 
-Lemma each_draft A B (items : seq A) c (after : context -> program W B) (g : B -> R) :
-  expect (@each W _ _ _ items c
-    (fun _ drafts next => @Draw W _ (q drafts) (fun x => next (rcons drafts x))) after) g
-  = expect (@draft_path W q (size items) c) (fun xs => expect (after (c ++ xs)) g).
+(* The loop that drafts the path draws [draft_path]. What follows has to be alike for every path that can be
+   drawn. *)
+Lemma each_draft A B (items : seq A) c (after after' : context -> program W B) :
+  (forall xs, drawable q c xs -> size xs = size items -> alike eq (after (c ++ xs)) (after' xs)) ->
+  alike eq
+    (@each W _ _ _ items c (fun _ drafts next => @Draw W _ (q drafts) (fun x => next (rcons drafts x))) after)
+    (bind (@draft_path W q (size items) c) after').
 Proof.
-elim: items c => [|i items IH] c; first by rewrite /= cats0.
-rewrite expect_draft_path [LHS]/= sumE; apply: eq_bigr => x _; rewrite IH.
-by under eq_expect do rewrite cat_rcons.
+elim: items c after' => [|i items IH] c after' H; first by have := H [::]; rewrite cats0; apply.
+split=> // x qx; apply: alike_assoc; apply: IH => xs dxs sxs.
+by rewrite cat_rcons; apply: H; rewrite //= sxs.
 Qed.
+
+Lemma each_draft_iota B n length (after after' : context -> program W B) :
+  (forall xs, drawable q [::] xs -> size xs = length -> alike eq (after xs) (after' xs)) ->
+  alike eq
+    (@each W _ _ _ (iota n length) [::]
+       (fun _ drafts next => @Draw W _ (q drafts) (fun x => next (rcons drafts x))) after)
+    (bind (@draft_path W q length [::]) after').
+Proof. by move=> H; rewrite -{2}(size_iota n length); apply: each_draft; rewrite size_iota. Qed.
 
 (* blockwise.py (Stern et al. 2018, Sec. 3): the text emits what blockwise parallel decoding emits, ... *)
 Theorem blockwise_text_law x0 length :
@@ -253,14 +283,20 @@ Theorem blockwise_text_lossless x0 length :
   lossless (fun c => @point W (@argmax W x0 (p c))) (@blockwise_text W x0 p q length) [::].
 Proof. by rewrite blockwise_text_law; apply: blockwise_lossless. Qed.
 
-(* chain_kernel.py (SGLang, chain_speculative_sampling_triton): the text has the law of the kernel, ... *)
+(* chain_kernel.py (SGLang, chain_speculative_sampling_triton): the text draws and flips as
+   the kernel does, and so has its law, ... *)
+Lemma chain_kernel_text_alike length :
+  alike eq (@chain_kernel_text W p q length) (@chain_kernel W p q length [::]).
+Proof.
+apply: each_draft_iota => drafts _ _; apply: alike_same.
+cbv zeta; set body := (X in each _ _ X _); set after := (X in each _ _ _ X).
+elim: drafts (Nil T) => [|x xs IH] c //; rewrite [RHS]/= -IH [LHS]/= /body /=.
+by case: (q c x <= 0); case: (q c x <= 1).
+Qed.
+
 Theorem chain_kernel_text_law length f :
   expect (@chain_kernel_text W p q length) f = expect (@chain_kernel W p q length [::]) f.
-Proof.
-rewrite each_draft size_iota expect_bind; apply: eq_expect => drafts; rewrite cat0s.
-elim: drafts (Nil T) => [|x xs IH] c //=.
-by case: (q c x <= 0); case: (q c x <= 1) => //=; rewrite IH.
-Qed.
+Proof. exact/alike_law/chain_kernel_text_alike. Qed.
 
 (* ... and is lossless with any number of drafts. *)
 Theorem chain_kernel_text_lossless length : (forall c, is_dist (p c)) -> (forall c, is_dist (q c)) ->
@@ -281,43 +317,47 @@ Proof. by rewrite !sumE; apply: eq_bigr => x _; apply: surplus_times. Qed.
 
 Lemma norm_times (weight : R) c x :
   @norm W (@positive_part W (@minus W (@times W (p c) weight) (q c))) x = @norm W (@surplus W p q weight c) x.
-Proof. by rewrite !normE -!sumE sum_times; congr (_ / _); apply: surplus_times. Qed.
+Proof. exact/eq_norm/surplus_times. Qed.
 
 (* ... and it keeps the number of the drafts kept, with their weight, where the readable form keeps these drafts
-   and what is to be drawn after them. The law is that of block verification (Sun et al. 2024, Alg. 2). *)
-Theorem block_verification_text_law x0 length f :
-  expect (@block_verification_text W x0 p q length) f = expect (@block_verification W p q length [::]) f.
+   and what is to be drawn after them. It draws and flips as block verification does, and so has its law (Sun et
+   al. 2024, Alg. 2). *)
+Lemma block_verification_text_alike x0 length :
+  alike eq (@block_verification_text W x0 p q length) (@block_verification W p q length [::]).
 Proof.
-rewrite each_draft size_iota expect_bind.
-apply: (eq_expect_reached (draft_path_drawable q length [::])) => drafts [_ size_drafts]; rewrite cat0s.
+apply: each_draft_iota => drafts _ size_drafts.
 cbv zeta; set body := (X in each _ _ X _); set after := (X in each _ _ _ X).
 pose left (kept : nat) (weight : R) : T -> R :=
   if kept == length then p (take kept drafts) else @norm W (@surplus W p q weight (take kept drafts)).
 suff H c xs kept (weight_kept weight : R) (rest : T -> R) : drafts = c ++ xs -> rest =1 left kept weight_kept ->
-    expect (each (iota (size c).+1 (size xs)) (kept, weight_kept, weight) body after) f
-    = expect (@verify_block W p q c weight (take kept drafts) rest xs) f.
+    alike eq (each (iota (size c).+1 (size xs)) (kept, weight_kept, weight) body after)
+      (@verify_block W p q c weight (take kept drafts) rest xs).
   have := H [::] drafts 0%N 1 1; rewrite take0 size_drafts; apply=> // y; rewrite /left take0.
   by case: eqP => [<-|]; case: (length).
 elim: xs c kept weight_kept weight rest => [|x xs IH] c kept weight_kept weight rest at_c rest_left.
-  rewrite [RHS]/= sumE [LHS]/=; under [RHS]eq_bigr do rewrite rest_left /left.
-  by case: (kept == length); rewrite expect_draw; apply: eq_bigr => y _ //; congr (_ * _); apply: norm_times.
+  move: rest_left; rewrite /= /left; case: (kept == length) => e; split=> // y.
+  by rewrite e; apply: norm_times.
 have take_c : take (size c) drafts = c by rewrite at_c take_size_cat.
 have nth_c : nth x0 drafts (size c) = x by rewrite at_c nth_cat ltnn subnn.
 have at_next : drafts = rcons c x ++ xs by rewrite cat_rcons.
 have take_next : take (size c).+1 drafts = rcons c x by rewrite at_next take_size_cat ?size_rcons.
 have is_last : ((size c).+1 == length) = (xs == [::]).
   by rewrite -size_drafts at_next size_cat size_rcons -{1}[(size c).+1]addn0 eqn_add2l eq_sym size_eq0.
-pose weight' : R := @smaller W 1 (weight * (p c x / q c x)).
+pose weight' : R := @smaller W 1 (weight * @div W (p c x) (q c x)).
 pose keeps : R := @keep W p q (xs == [::]) weight' (rcons c x).
-have step go : expect (body (size c).+1 (kept, weight_kept, weight) go) f
-    = keeps * expect (go ((size c).+1, weight', weight')) f
-      + (1 - keeps) * expect (go (kept, weight_kept, weight')) f.
+have step go : body (size c).+1 (kept, weight_kept, weight) go
+    = @Flip W _ keeps (go ((size c).+1, weight', weight')) (go (kept, weight_kept, weight')).
   rewrite /keeps /keep /body subn1 [_.-1]/= take_c take_next nth_c is_last -/weight'.
   by case: (xs == [::]) => //; rewrite sum_times.
 have {}IH := IH (rcons c x); rewrite size_rcons in IH.
-rewrite [LHS]step [RHS]/= -/weight' -/keeps; congr (_ * _ + _ * _); last exact: IH.
-by rewrite (IH _ _ _ (left (size c).+1 weight')) // take_next /left is_last take_next.
+rewrite [each _ _ _ _]step; split=> // _; last exact: IH.
+have := IH (size c).+1 weight' weight'; rewrite take_next => keep; apply: keep => // y.
+by rewrite /left is_last take_next.
 Qed.
+
+Theorem block_verification_text_law x0 length f :
+  expect (@block_verification_text W x0 p q length) f = expect (@block_verification W p q length [::]) f.
+Proof. exact/alike_law/block_verification_text_alike. Qed.
 
 (* The text is lossless with any number of drafts. *)
 Theorem block_verification_text_lossless x0 length : (forall c, is_dist (p c)) -> (forall c, is_dist (q c)) ->

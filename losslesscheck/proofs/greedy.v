@@ -1,10 +1,11 @@
 (* The greedy rules emit what greedy decoding emits, and as much of it as the drafts allow.
 
    Greedy verification of a token tree (SGLang's verify_tree_greedy; VerifyGreedy in Miao et al. 2023,
-   arXiv 2305.09781, Alg. 2) and blockwise parallel decoding (Stern et al. 2018, arXiv 1811.03115, Sec. 3) draw
-   nothing. They are exact on every draft, token for token, and not only in law; the target may be any vector,
-   and ties go to the first of the best tokens, in the rules as in greedy decoding. Nor do they stop early: what
-   is kept is the longest part of the draft that greedy decoding would have produced. *)
+   arXiv 2305.09781, Alg. 2) and blockwise parallel decoding (Stern et al. 2018, arXiv 1811.03115, Sec. 3; the
+   token after the prefix is Sec. 4's merged step) draw nothing. They are exact on every draft, token for token,
+   and not only in law; the target may be any vector, and ties go to the first of the best tokens, in the rules
+   as in greedy decoding. Nor do they stop early: what is kept is the longest part of the draft that greedy
+   decoding would have produced. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk lossless node rules.
 Set Implicit Arguments.
@@ -14,8 +15,10 @@ Import Order.TTheory GRing.Theory Num.Theory.
 Local Open Scope ring_scope.
 
 Section Greedy.
-Variables (R : realFieldType) (T : finType) (x0 : T).
-Notation W := (real R T).
+Variables (R : realFieldType) (T : finType).
+Context {undefined : R -> R}.
+Variable x0 : T.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Implicit Types (v : T -> R) (x y : T) (xs : seq T) (c : context).
 
@@ -62,7 +65,7 @@ Lemma point_best_dist c : is_dist (point_best c).
 Proof. exact: point_dist. Qed.
 
 (* Whatever emits what greedy decoding emits is lossless. *)
-Lemma greedy_lossless k c : lossless point_best (Return (c ++ greedy k c)) c.
+Lemma greedy_lossless k c : lossless point_best (@Return W _ (c ++ greedy k c)) c.
 Proof.
 move=> n f; rewrite [LHS]/=; elim: k c => [|k IH] c; first by rewrite cats0.
 rewrite /= -cat_rcons IH -(finish_step point_best_dist n c f) (bigD1 (best c)) //= big1 => [|y /negbTE yb].
@@ -81,7 +84,7 @@ Proof. by move=> y; rewrite /= fun_if if_same /point /= eq_sym; case: eqP. Qed.
 (* Greedy verification of a tree is lossless for greedy decoding, on every tree. *)
 Theorem tree_greedy_lossless t c : lossless point_best (walk_nodes tree_greedy target t c) c.
 Proof.
-apply: (@walk_nodes_lossless _ _ _ goal target (fun=> True)) => [{}c|{}c xs _|]; first exact: point_dist.
+apply: (@walk_nodes_lossless _ _ _ _ goal target (fun=> True)) => [{}c|{}c xs _|]; first exact: point_dist.
   exact: tree_greedy_node.
 exact: all_nodes_true.
 Qed.

@@ -28,7 +28,8 @@ Fixpoint regular_shape (ks : seq nat) : shape :=
 
 Section Instances.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 
 (* What is planted is admitted, if the draft after [k] siblings is, for every [k] below the width; [after k]
@@ -66,7 +67,7 @@ Theorem token_tree_lossless D (rule : step W D) (admitted : D -> Prop) :
   forall s c, lossless target (@speculate W D rule target (@plant W D q s c) c) c.
 Proof.
 move=> ok target target_dist q admit s c.
-apply: (tree_lossless (grows := fun _ _ => True) (admitted := fun _ => admitted)) => //.
+apply: (tree_lossless (grow := fun _ _ => True) (admitted := fun _ => admitted)) => //.
 by apply: (@plant_admissible _ _ _ (fun _ _ => True) q (width s)).
 Qed.
 
@@ -77,7 +78,7 @@ Theorem fixed_tree_lossless (rule : step W T) :
   forall t c, lossless target (@speculate W T rule target (@plant_tokens W t) c) c.
 Proof.
 move=> ok target target_dist t c.
-apply: (tree_lossless (grows := fun _ _ => True) (admitted := fun _ _ => True)) => //.
+apply: (tree_lossless (grow := fun _ _ => True) (admitted := fun _ _ => True)) => //.
   by move=> r tried x rd _; apply: ok.
 exact: plant_tokens_admissible.
 Qed.
@@ -107,7 +108,7 @@ Qed.
 (* Multi-step speculative sampling on token trees (Miao et al. 2023, Alg. 2, Thm 4.2). *)
 Theorem multi_step_lossless s c : lossless target (speculative_step s c) c.
 Proof.
-apply: (tree_lossless (grows := @grows T) (admitted := fun _ => @is_dist R T)) => //.
+apply: (tree_lossless (grow := @grows T) (admitted := fun _ => @is_dist R T)) => //.
   by move=> r tried d; apply: speculative_step_ok.
 exact: plant_dist.
 Qed.
@@ -120,16 +121,25 @@ Proof. exact: multi_step_lossless. Qed.
 Theorem k_ary_lossless ks c : lossless target (speculative_step (regular_shape ks) c) c.
 Proof. exact: multi_step_lossless. Qed.
 
-(* The first tokens, continued by plain decoding, have the target's joint law. *)
-Theorem multi_step_joint s (w : seq T) :
-  expect (bind (speculative_step s [::]) (@finish W target (size w))) (fun e => (e == w)%:R)
-  = joint target [::] w.
+(* The first tokens after [c], continued by plain decoding, have the target's joint law. *)
+Theorem multi_step_joint s c (w : seq T) :
+  expect (bind (speculative_step s c) (@finish W target (size c + size w))) (fun e => (e == c ++ w)%:R)
+  = joint target c w.
 Proof. by apply: lossless_joint; apply: multi_step_lossless. Qed.
 
-(* The generation loop: steps one after the other, each on a tree of its own. *)
+(* Steps one after the other, each on a tree of its own that may depend on the context, ... *)
 Theorem multi_step_rounds (s : context -> shape) k c :
   lossless target (rounds (fun c' => speculative_step (s c') c') k c) c.
 Proof. by apply: rounds_lossless => c'; apply: multi_step_lossless. Qed.
+
+(* ... and the generation loop itself: the first [n] tokens after [c], emitted by [n] such steps and by nothing
+   else, have the law of plain decoding. *)
+Theorem multi_step_generation (s : context -> shape) n c f :
+  expect (rounds (fun c' => speculative_step (s c') c') n c) (fun e => f (take (size c + n) e))
+  = expect (@decode W target n c) f.
+Proof.
+by apply: generation_lossless => // c'; [apply: multi_step_lossless | apply: walk_emits].
+Qed.
 
 (* Siblings without replacement (Chen et al. 2024, Sequoia; Jeon et al. 2024, RSD), on every tree in which no
    node has more siblings than there are tokens. *)
@@ -147,7 +157,7 @@ End Speculative.
 Theorem point_mass_lossless t c :
   lossless target (@speculate W _ (@point_mass W) target (@plant_tokens W t) c) c.
 Proof.
-apply: (tree_lossless (grows := @grows T) (admitted := fun _ _ => True)) => //.
+apply: (tree_lossless (grow := @grows T) (admitted := fun _ _ => True)) => //.
   by move=> r tried x rd _; apply: point_mass_step_ok.
 exact: plant_tokens_admissible.
 Qed.

@@ -14,7 +14,8 @@ Local Open Scope ring_scope.
 
 Section InverseTransform.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 
 Lemma invert_next (low : R) v x x' xs :
   @invert W low 1 low v [:: x, x' & xs]
@@ -32,12 +33,10 @@ rewrite !(big_cons _ _ x) addrA => total; rewrite -(IH x' _ total) invert_next.
 have upto1 : low + v x <= 1 by rewrite -total ler_addl sumr_ge0.
 rewrite expect_below ?ler_addl ?v0 // min_l // (_ : low + v x - low = v x); last by rewrite addrC addKr.
 move: (expect (invert _ _ _ _ _) f) => rest; rewrite [expect _ _]/= opprD addrA.
-case: (eqVneq (1 - low) 0) => [low1|lown1]; last first.
-  have : (1 - low) * (v x / (1 - low)) = v x by rewrite mulrC divfK.
-  by move: (v x / _) => share e; rewrite mulrDr !(mulrA (1 - low)) mulrBr mulr1 e.
-have -> : v x = 0.
-  by apply/eqP; rewrite eq_le v0 andbT -(ger_addl low) (le_trans upto1) // -subr_le0 low1.
-by rewrite low1 subr0 !mul0r addr0.
+have : (1 - low) * @div W (v x) (1 - low) = v x.
+  apply: mul_div => low1; apply/eqP.
+  by rewrite eq_le v0 andbT -(ger_addl low) (le_trans upto1) // -subr_le0 low1.
+by move: (@div W _ _) => share e; rewrite mulrDr !(mulrA (1 - low)) mulrBr mulr1 e.
 Qed.
 
 (* The first token whose cumulative probability exceeds a uniform number has the law of a draw. *)
@@ -53,7 +52,8 @@ End InverseTransform.
 
 Section Kernel.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables target draft : context -> T -> R.
 Hypothesis target_dist : forall c, is_dist (target c).
@@ -62,7 +62,7 @@ Hypothesis draft_dist : forall c, is_dist (draft c).
 Notation kernel := (@chain_kernel W target draft).
 Notation verify := (@verify_coins W target draft).
 Notation path := (@draft_path W draft).
-Notation decoding := (speculative_decoding target draft).
+Notation decoding := (@speculative_decoding R T undefined target draft).
 
 Lemma expect_emit v c f : is_dist v -> expect (@emit W v c) f = \sum_y v y * f (rcons c y).
 Proof. by move=> vd; rewrite expect_bind inverse_transform_law. Qed.
@@ -75,7 +75,8 @@ Lemma expect_verify c x xs f : draft c x != 0 ->
 Proof.
 move=> dn0; have d0 := dist_ge0 x (draft_dist c).
 have drawn : (0 < draft c x)%R && (draft c x <= 1)%R by rewrite lt_def dn0 d0 dist_le1.
-rewrite ltNge in drawn; rewrite [verify _ _]/= drawn expect_below ?divr_ge0 ?dist_ge0 // !subr0 divr1 minC.
+rewrite ltNge in drawn; rewrite [verify _ _]/= drawn divE // expect_below ?divr_ge0 ?dist_ge0 //.
+rewrite !subr0 divE ?oner_neq0 // divr1 minC.
 congr (_ + _); case: (eqVneq (1 - Num.min 1 (target c x / draft c x)) 0) => [->|rejected].
   by rewrite !mul0r.
 have less := reject_less (draft_dist c) dn0 rejected.
@@ -96,7 +97,7 @@ Qed.
 (* The kernel is lossless, for all targets and all drafts that are distributions. *)
 Theorem chain_kernel_lossless length c : lossless target (kernel length c) c.
 Proof.
-apply: (@eq_lossless R T target (decoding length c)) => [f|]; first by rewrite chain_kernel_is_chain.
+apply: (@eq_lossless R T undefined target (decoding length c)) => [f|]; first by rewrite chain_kernel_is_chain.
 exact: (chain_lossless target_dist (q := fun c' _ => draft c') (fun c' _ => draft_dist c')).
 Qed.
 

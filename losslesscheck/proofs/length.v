@@ -2,7 +2,8 @@
 
    The number is read off the walk of walk.v on a chain of drafts, and is not an assumption about it: what
    Leviathan et al. (2023) take as the chance that a draft is accepted is the overlap of the target and the
-   draft, the sum of min(p, q). Their Eq. 1, Theorem 3.8 and Corollary 3.9 follow. *)
+   draft, the sum of min(p, q). Their Eq. 1, Theorem 3.8 and Corollary 3.9 follow. They assume that acceptances
+   are i.i.d. with mean alpha; here the overlap is alpha at every context, or depends on the position alone. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk rules step chain.
 Set Implicit Arguments.
@@ -80,13 +81,14 @@ End Walltime.
 
 Section Length.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables target draft : context -> T -> R.
 Hypothesis target_dist : forall c, is_dist (target c).
 Hypothesis draft_dist : forall c, is_dist (draft c).
 Implicit Types (c xs : context) (alpha : R).
-Notation decoding := (speculative_decoding target draft).
+Notation decoding := (@speculative_decoding R T undefined target draft).
 
 (* The chances that a path of drafts is accepted up to its first token, its second, ...: the products of
    min(1, p/q), here times [weight]. *)
@@ -146,11 +148,11 @@ Lemma expected_products_depth (alpha : nat -> R) g c :
 Proof.
 elim: g alpha c => [|g IH] alpha c H.
   by rewrite big_ord1 big_ord0 /expected_products /= big_nil addr0.
-have below x : 1 + expected_products g (rcons c x) = \sum_(i < g.+1) \prod_(j < i) alpha j.+1.
+have after_x x : 1 + expected_products g (rcons c x) = \sum_(i < g.+1) \prod_(j < i) alpha j.+1.
   by apply: (IH (fun j => alpha j.+1)) => xs; rewrite cat_rcons H.
 have := H [::]; rewrite cats0 /= => H0.
 rewrite expected_products_step big_ord_recl big_ord0; congr (_ + _).
-under eq_bigr do rewrite below; rewrite -mulr_suml -/(overlap _ _) H0 mulr_sumr.
+under eq_bigr do rewrite after_x; rewrite -mulr_suml -/(overlap _ _) H0 mulr_sumr.
 by apply: eq_bigr => i _; rewrite [RHS]big_ord_recl.
 Qed.
 

@@ -1,4 +1,4 @@
-(* Loops: what a Python [for] becomes when a rule's text is translated. *)
+(* The loop that a Python [for] becomes when a rule's text is translated. *)
 From mathcomp Require Import all_ssreflect.
 From Losslesscheck Require Import world program.
 Set Implicit Arguments.

@@ -15,7 +15,8 @@ Local Open Scope ring_scope.
 
 Section Naive.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Implicit Types (p r : T -> R) (x y : T) (xs : seq T).
 
@@ -39,22 +40,9 @@ Qed.
 Theorem naive_sampling_lossless (target : context -> T -> R) t c :
   (forall c, is_dist (target c)) -> lossless target (walk_nodes (@naive_sampling W) target t c) c.
 Proof.
-move=> td; apply: (@node_lossless _ _ _ id (fun=> True)) => // [r xs _ _|].
+move=> td; apply: (@node_lossless _ _ _ _ id (fun=> True)) => // [r xs _ _|].
   exact: naive_sampling_node.
 exact: all_nodes_true.
-Qed.
-
-(* A rule with the law of naive sampling at every node has it on the tree. *)
-Lemma walk_as_naive (rule : node_rule W) (admitted : seq T -> Prop) (target : context -> T -> R) t c f :
-  (forall c xs phi, admitted xs ->
-     expect (rule (target c) xs) phi = expect (@naive_sampling W (target c) xs) phi) ->
-  @all_nodes W admitted t ->
-  expect (walk_nodes rule target t c) f = expect (walk_nodes (@naive_sampling W) target t c) f.
-Proof.
-move=> same ad; elim/token_tree_induction: t c ad => ts IH c /all_nodesE[ad adts].
-rewrite !walk_nodesE !expect_bind same //; apply: eq_expect => -[] y //=.
-elim: ts IH adts {ad} => [|[x t] ts IHts] //= [IHt IH] [adt adts].
-by case: eqP => [_|_]; [apply: IHt | apply: IHts].
 Qed.
 
 (* One sibling tried: its share, and what is left for the others. *)
@@ -85,14 +73,13 @@ case=> IHt IH rd; pose F ts' o := expect (follow naive target c ts' o) f.
 rewrite (serve_cons (F ((x, t) :: ts)) r x [seq e.1 | e <- ts]) [LHS]/=.
 congr (_ * _ + _); first by rewrite /F /= eqxx -IHt.
 have w0 y : 0 <= @without W r [:: x] y by apply: without_ge0 => z; apply: dist_ge0 rd.
-have w1 := without_one r x; rewrite (dist_sum rd) in w1.
+have w1 := @without_one R T undefined r x; rewrite (dist_sum rd) in w1.
 transitivity (\sum_y @without W r [:: x] y * F ts (serve [seq e.1 | e <- ts] y)); last first.
   apply: eq_bigr => y _; rewrite /F /serve; case: (eqVneq y x) => [->|yx].
     by rewrite /without /= inE eqxx !mul0r.
   by case: ifP => //= _; rewrite eq_sym (negbTE yx).
 rewrite -/(plant_children ts); case: (eqVneq (1 - r x) 0) => [z|zn].
-  rewrite z mul0r big1 // => y _; rewrite (_ : @without W r [:: x] y = 0 :> R) ?mul0r //.
-  by rewrite -(mass_norm y w0) w1 z mul0r.
+  by rewrite z mul0r big1 // => y _; rewrite (massless y w0) ?w1 ?mul0r.
 rewrite IHts //; last by apply: norm_dist; rewrite ?w1.
 by rewrite mulr_sumr -w1; apply: eq_bigr => y _; rewrite mulrA mass_norm.
 Qed.

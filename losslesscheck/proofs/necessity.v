@@ -1,8 +1,10 @@
 (* A rule whose step is biased is not lossless: the converse of tree.v, and what an unbiased step looks like.
 
-   So the step identity is no mere sufficient condition that a clever rule could do without: it is what
-   losslessness means for a step rule. For a step that drafts one token it leaves no choice but the acceptance
-   probability, which determines the residual, and none may accept more often than Leviathan's does. *)
+   So the step identity is no mere sufficient condition that a clever rule could do without. On the tree with
+   one draft token it is what losslessness means: for the target there, while no token was tried. In all states
+   of the walk together, after any rejections, it is what the law of the walk means ([walk_criterion]). For a
+   step that drafts one token it leaves no choice but the acceptance probability, which determines the residual,
+   and none may accept more often than Leviathan's does. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk lossless tree rules step.
 Set Implicit Arguments.
@@ -16,7 +18,8 @@ Definition one_sibling (W : world) D (d : D) : tree W D := Draft d (fun=> Leaf) 
 
 Section Necessity.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 
 Section Converse.
@@ -29,7 +32,7 @@ Hypothesis target_dist : forall c, is_dist (target c).
 (* The law of what the walk over it emits, whatever the rule does. *)
 Lemma one_sibling_law (r : T -> R) tried d c n f :
   expect (bind (walk rule target (one_sibling W d) c r tried) (@finish W target n)) f
-  = \sum_y expect (rule r tried d) (@next_token R T y) * expect (@finish W target n (rcons c y)) f.
+  = \sum_y expect (rule r tried d) (@next_token R T undefined y) * expect (@finish W target n (rcons c y)) f.
 Proof.
 pose g y := expect (@finish W target n (rcons c y)) f.
 transitivity (expect (rule r tried d) (fun o => \sum_y g y * next_token y o)); last first.
@@ -64,7 +67,9 @@ split=> [H | identity n f].
 by rewrite one_sibling_law -finish_step //; apply: eq_bigr => y _; rewrite identity.
 Qed.
 
-(* So a rule that is lossless on every tree is unbiased at every context, for every draft. *)
+(* So a rule that is lossless on the tree with one draft token is unbiased, at the context and for the draft
+   there, while no token was tried. Of the step after a rejection this says nothing: a rule may be biased there,
+   and be lossless on trees with one draft. *)
 Theorem step_necessary d c :
   lossless target (speculate rule target (one_sibling W d) c) c -> step_identity rule (target c) [::] d.
 Proof. by move/one_sibling_criterion. Qed.
@@ -92,7 +97,7 @@ split=> [H r tried d rd ad y | identity target target_dist t c r tried n f adt r
   have := H (fun=> r) target_dist (one_sibling W d) [::] r tried 1%N (fun e => (e == [:: y])%:R).
   have adt : admissible grow admitted (one_sibling W d) tried by [].
   rewrite one_sibling_law // => /(_ adt rd) E.
-  rewrite -(sees_next (fun=> r) (fun z => expect (rule r tried d) (@next_token R T z)) [::]).
+  rewrite -(sees_next (fun=> r) (fun z => expect (rule r tried d) (@next_token R T undefined z)) [::]).
   exact: etrans E (sees_next (fun=> r) r [::] y).
 apply: walk_law adt rd => // r' tried' d' r'd ad'.
 by split; [apply: identity | apply: residuals].
@@ -101,7 +106,7 @@ Qed.
 (* For a rule that pays no regard to the tokens tried, the same for the whole step, from the root: it is
    lossless on every tree, for every target, if and only if its step is unbiased. *)
 Hypothesis regardless : forall (r : T -> R) tried d y,
-  expect (rule r tried d) (@next_token R T y) = expect (rule r [::] d) (@next_token R T y).
+  expect (rule r tried d) (@next_token R T undefined y) = expect (rule r [::] d) (@next_token R T undefined y).
 Hypothesis admitted_regardless : forall tried d, admitted tried d -> admitted [::] d.
 
 Theorem step_criterion :
@@ -134,7 +139,7 @@ Lemma canonical_identity (p q : T -> R) tried : is_dist q ->
   step_identity canonical p tried q
   <-> forall y, (1 - \sum_x q x * a p q x) * rho p q y = p y - q y * a p q y.
 Proof.
-move=> qd; have E y : expect (canonical p tried q) (@next_token R T y)
+move=> qd; have E y : expect (canonical p tried q) (@next_token R T undefined y)
     = q y * a p q y + (1 - \sum_x q x * a p q x) * rho p q y.
   rewrite expect_draw -(dist_sum qd) -sumrB mulr_suml -(sum_at (fun x => q x * a p q x)) -big_split /=.
   by apply: eq_bigr => x _; rewrite mulrDr !mulrA mulrBr mulr1.
@@ -155,20 +160,20 @@ Qed.
 
 End Canonical.
 
-(* And any acceptance with q(y) a(y) <= p(y) for every token y has a residual with which it is lossless there,
-   norm(p - q a). That no other acceptance has one is [canonical_dominated] below. *)
+(* And any acceptance with q(y) a(y) <= p(y) for every token y has a residual with which it is lossless on one
+   draft, norm(p - q a). That no other acceptance has one is [canonical_dominated] below. *)
 Theorem residual_exists (a : (T -> R) -> (T -> R) -> T -> R) (target : context -> T -> R) (q : T -> R) c :
   (forall c', is_dist (target c')) -> is_dist q -> (forall y, q y * a (target c) q y <= target c y) ->
   let rho p q' := @norm W (fun y => p y - q' y * a p q' y) in
   lossless target (speculate (canonical a rho) target (one_sibling W q) c) c.
 Proof.
-move=> target_dist qd below rho; apply/residual_form => // y.
+move=> target_dist qd le_p rho; apply/residual_form => // y.
 by rewrite -(dist_sum (target_dist c)) -sumrB mass_norm // => x; rewrite subr_ge0.
 Qed.
 
 (* Leviathan's step is of this form. *)
 Lemma speculative_canonical :
-  @speculative W = canonical (fun p q x => @smaller W 1 (p x / q x)) (@residual W).
+  @speculative W = canonical (fun p q x => @smaller W 1 (@div W (p x) (q x))) (@residual W).
 Proof. by []. Qed.
 
 (* Any step that draws one draft token x from q, and accepts it or goes on with some residual: by any number
@@ -186,8 +191,8 @@ Definition judges (x : T) (o : outcome W) : Prop :=
 Hypothesis judged : forall x, q x != 0 -> reached (judges x) (judge x).
 Hypothesis unbiased : lossless target (speculate rule target (one_sibling W d) c) c.
 
-(* It cannot accept a token more often than the target emits it. *)
-Theorem acceptance_dominated y : q y * expect (judge y) (@accepted R T) <= target c y.
+(* If it is lossless on one draft, it cannot accept a token there more often than the target emits it. *)
+Theorem acceptance_dominated y : q y * expect (judge y) (@accepted R T undefined) <= target c y.
 Proof.
 have [qd sound_judge] : is_dist q /\ forall x, q x != 0 -> sound (judge x) by move: well; rewrite drafts.
 rewrite -(step_necessary target_dist unbiased y) drafts expect_draw (bigD1 y) //=.
@@ -202,9 +207,10 @@ apply: ler_paddr.
 by apply: share => -[z ->|r tried r0]; [rewrite /= eqxx | apply: r0].
 Qed.
 
-(* So it accepts with probability at most sum_x min(p(x), q(x)), that of a maximal coupling of p and q. *)
+(* So it accepts the one draft with probability at most sum_x min(p(x), q(x)), that of a maximal coupling of p
+   and q. *)
 Theorem acceptance_optimal :
-  expect (rule (target c) [::] d) (@accepted R T) <= overlap (target c) q.
+  expect (rule (target c) [::] d) (@accepted R T undefined) <= overlap (target c) q.
 Proof.
 have [qd sound_judge] : is_dist q /\ forall x, q x != 0 -> sound (judge x) by move: well; rewrite drafts.
 rewrite drafts expect_draw; apply: ler_sum => x _; rewrite le_minr acceptance_dominated /=.
@@ -213,10 +219,10 @@ rewrite -[X in _ <= X]mulr1 ler_wpmul2l ?dist_ge0 // -[X in _ <= X](expect_const
 by apply: (expect_le_reached (sound_judge x qn0) (judged qn0)) => -[z|r tried] //= _; apply: ler01.
 Qed.
 
-(* No lossless step accepts a single draft more often than Leviathan's does. *)
+(* No step that is lossless on one draft accepts it more often than Leviathan's does. *)
 Theorem speculative_optimal :
-  expect (rule (target c) [::] d) (@accepted R T)
-  <= expect (@speculative W (target c) [::] q) (@accepted R T).
+  expect (rule (target c) [::] d) (@accepted R T undefined)
+  <= expect (@speculative W (target c) [::] q) (@accepted R T undefined).
 Proof.
 have [qd _] : is_dist q /\ forall x, q x != 0 -> sound (judge x) by move: well; rewrite drafts.
 by rewrite speculative_acceptance //; apply: acceptance_optimal.
@@ -224,7 +230,7 @@ Qed.
 
 End OneDraft.
 
-(* For the canonical form: the accepted part of q lies below the target. *)
+(* For the canonical form, on one draft: the accepted part of q lies below the target. *)
 Theorem canonical_dominated (a rho : (T -> R) -> (T -> R) -> T -> R) (target : context -> T -> R) q c :
   (forall c', is_dist (target c')) -> is_dist q -> (forall x, 0 <= a (target c) q x <= 1) ->
   (forall y, 0 <= rho (target c) q y) ->

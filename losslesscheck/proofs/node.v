@@ -23,14 +23,14 @@ Implicit Types (admitted : seq (token W) -> Prop) (ts : forest) (xs : seq (token
 Fixpoint all_nodes (admitted : seq (token W) -> Prop) (t : token_tree W) : Prop :=
   let: Node ts := t in
   admitted [seq e.1 | e <- ts] /\
-  (fix below (ts : forest) : Prop :=
-     if ts is (_, t') :: ts' then all_nodes admitted t' /\ below ts' else True) ts.
+  (fix under (ts : forest) : Prop :=
+     if ts is (_, t') :: ts' then all_nodes admitted t' /\ under ts' else True) ts.
 
 Lemma all_nodesE admitted ts :
   all_nodes admitted (Node ts) <-> admitted [seq e.1 | e <- ts] /\ in_all (fun e => all_nodes admitted e.2) ts.
 Proof.
-suff <- : (fix below (ts : forest) : Prop :=
-             if ts is (_, t') :: ts' then all_nodes admitted t' /\ below ts' else True) ts
+suff <- : (fix under (ts : forest) : Prop :=
+             if ts is (_, t') :: ts' then all_nodes admitted t' /\ under ts' else True) ts
           = in_all (fun e => all_nodes admitted e.2) ts by [].
 by elim: ts => [|[x t] ts IH] //=; rewrite IH.
 Qed.
@@ -78,8 +78,21 @@ End TokenTrees.
 
 Section Nodes.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
+
+(* Two rules that have the same law at every node have it on every tree. *)
+Lemma eq_walk_nodes (rule rule' : node_rule W) (admitted : seq T -> Prop) (target : context -> T -> R) t c f :
+  (forall c xs phi, admitted xs -> expect (rule (target c) xs) phi = expect (rule' (target c) xs) phi) ->
+  @all_nodes W admitted t ->
+  expect (walk_nodes rule target t c) f = expect (walk_nodes rule' target t c) f.
+Proof.
+move=> same ad; elim/token_tree_induction: t c ad => ts IH c /all_nodesE[ad adts].
+rewrite !walk_nodesE !expect_bind same //; apply: eq_expect => -[] y //=.
+elim: ts IH adts {ad} => [|[x t] ts IHts] //= [IHt IH] [adt adts].
+by case: eqP => [_|_]; [apply: IHt | apply: IHts].
+Qed.
 
 (* The law that the next token must have, given the target's: the identity for sampling, the point mass at
    the target's best token for greedy decoding. *)

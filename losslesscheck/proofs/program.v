@@ -60,7 +60,8 @@ Arguments Flip {W A}.
 
 Section Laws.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Local Open Scope ring_scope.
 
 (* In the world of the theorems, as the papers write it. *)
@@ -72,7 +73,7 @@ Lemma expect_flip A (a : R) (yes no : program W A) f :
   expect (@Flip W A a yes no) f = a * expect yes f + (1 - a) * expect no f.
 Proof. by []. Qed.
 
-(* Holds of every outcome that has positive probability. *)
+(* Holds of every outcome that has a nonzero weight: of a sound program, one with positive probability. *)
 Fixpoint reached A (P : A -> Prop) (t : program W A) : Prop :=
   match t with
   | Return a => P a
@@ -290,7 +291,7 @@ Qed.
 (* The coin is at least [low]: it is below the threshold if it is below this bound. *)
 Lemma belowE A (low high threshold : R) (yes no : R -> program W A) :
   let bound := Num.min (Num.max low threshold) high in
-  @below W A low high threshold yes no = @Flip W A ((bound - low) / (high - low)) (yes bound) (no bound).
+  @below W A low high threshold yes no = @Flip W A (@div W (bound - low) (high - low)) (yes bound) (no bound).
 Proof.
 suff e : @smaller W (low + @relu W (threshold - low)) high = Num.min (Num.max low threshold) high.
   by rewrite /below -e.
@@ -300,8 +301,8 @@ Qed.
 Lemma expect_below A (low high threshold : R) (yes no : R -> program W A) f : low <= threshold ->
   let bound := Num.min threshold high in
   expect (@below W A low high threshold yes no) f
-  = (bound - low) / (high - low) * expect (yes bound) f
-    + (1 - (bound - low) / (high - low)) * expect (no bound) f.
+  = @div W (bound - low) (high - low) * expect (yes bound) f
+    + (1 - @div W (bound - low) (high - low)) * expect (no bound) f.
 Proof. by move=> lt; rewrite belowE max_r. Qed.
 
 Lemma below_sound A (low high threshold : R) (yes no : R -> program W A) : low < high ->
@@ -312,6 +313,7 @@ Proof.
 move=> lt; rewrite belowE; set bound := Num.min _ _ => /= sy sn.
 have gap : 0 < high - low by rewrite subr_gt0.
 have /andP[lb bh] : low <= bound <= high by rewrite le_minr le_minl le_maxr !lexx orbT (ltW lt).
+rewrite [sound _]/= divE; last by rewrite gt_eqF.
 split; first by rewrite divr_ge0 ?subr_ge0 ?(ltW lt) //= ler_pdivr_mulr // mul1r ler_sub.
 split=> // failed; apply: sn; rewrite lb lt_neqAle bh andbT; apply: contra failed => /eqP ->.
 by rewrite mulfV ?subrr ?eqxx ?gt_eqF.

@@ -1,7 +1,7 @@
-(* The rules, as their Python texts in losslesscheck/rules have them, over any world.
+(* The rules in the form to be read, over any world.
 
-   A translation is compared with its Python text by evaluation: both give the same law of the emitted
-   sequence, fraction for fraction, on random targets, drafts and trees. *)
+   They are written by hand after the Python texts in losslesscheck/rules. The mechanical translations of those
+   texts are in texts.v; faithful.v proves that a text and its form here have the same law. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk.
 Set Implicit Arguments.
@@ -57,8 +57,9 @@ Definition target_only (single acc : number W) : node_rule W := fun p siblings =
 Definition tree_greedy (x0 : token W) : node_rule W := fun p siblings =>
   let best := argmax x0 p in Return (if best \in siblings then Take best else Stop best).
 
-(* blockwise.py (Stern et al. 2018, Sec. 3): the longest prefix of the draft's best tokens that are the
-   target's, then the target's best token. *)
+(* blockwise.py (Stern et al. 2018): the longest prefix of the draft's best tokens that are the target's, then
+   the target's best token. Sec. 3 proposes and verifies; the merged step of Sec. 4 emits the token after the
+   prefix. Here the draft is any model. *)
 Fixpoint propose x0 (q : model W) (length : nat) (c : context W) : seq (token W) :=
   if length is l.+1 then let x := argmax x0 (q c) in x :: propose x0 q l (rcons c x) else [::].
 
@@ -76,7 +77,8 @@ Fixpoint draft_path (q : model W) (length : nat) (c : context W) : program W (se
     Draw (q c) (fun x => bind (draft_path q l (rcons c x)) (fun xs => Return (x :: xs)))
   else Return [::].
 
-(* A draw by inverse transform: the first token whose cumulative probability exceeds a coin. *)
+(* A draw by inverse transform: the first token whose cumulative probability exceeds a coin. The last token is
+   returned without a comparison: in exact arithmetic the same, as the coin is below 1. *)
 Fixpoint invert (low high reached : number W) (v : vector W) (xs : seq (token W)) : program W (token W) :=
   match xs with
   | x :: (_ :: _) as xs' =>
@@ -108,7 +110,7 @@ Definition chain_kernel (length : nat) (c : context W) : program W (context W) :
 End ChainKernel.
 
 (* block_verification.py (Sun et al. 2024, Alg. 2): weights along the path, a coin for every position, the
-   longest prefix whose coin fell is kept. *)
+   longest prefix whose coin succeeded is kept. *)
 Section BlockVerification.
 Variables p q : model W.
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from losslesscheck.errors import InputError
 from losslesscheck.proofs import FOLDER
-from losslesscheck.proofs.audit import RECORD, Audit, Report, standing
+from losslesscheck.proofs.audit import RECORD, Audit, standing
+from losslesscheck.proofs.check import CLOSED, Report
 from losslesscheck.proofs.theorems import THEOREMS, Theorem, get
 
 WIDTH = 80
@@ -21,16 +23,25 @@ def list_dict() -> dict[str, Any]:
     }
 
 
-def list_text() -> str:
-    """The map as text: for every theory its theorems, each with claim, source and test."""
+def list_text(only: str | None = None) -> str:
+    """The map as text: for every theory its theorems, each with claim, source and test.
+
+    Raises:
+        InputError: if there is no theory ``only``.
+    """
     lines: list[str] = []
-    for theory in dict.fromkeys(t.theory for t in THEOREMS):
-        lines += ["", f"{theory}.v  {_purpose(theory)}"]
+    theories = dict.fromkeys(t.theory for t in THEOREMS)
+    if only is not None and only.removesuffix(".v") not in theories:
+        raise InputError(
+            f"theory: there is no theory {only!r} with theorems; there are {', '.join(theories)}"
+        )
+    for theory in theories if only is None else [only.removesuffix(".v")]:
+        lines += ["", *textwrap.wrap(f"{theory}.v  {_purpose(theory)}", WIDTH, subsequent_indent="  ")]
         for t in THEOREMS:
             if t.theory == theory:
                 lines.append(f"  {t.name}")
                 lines += _filled(t.claim + (f" ({t.source})" if t.source else ""))
-                lines += _filled(f"test: {t.test}")
+                lines.append(f"      {t.test}")
     return "\n".join(
         [
             f"{len(THEOREMS)} theorems, for every finite vocabulary and over every ordered field.",
@@ -44,7 +55,10 @@ def list_text() -> str:
     )
 
 
-_UNCHECKED = "Nobody has checked the theories as they are now: losslesscheck proofs check does."
+_UNCHECKED = (
+    "The theories here are not the audited ones: losslesscheck proofs check says how they differ, "
+    "with --renew it audits them anew."
+)
 
 
 def theorem_dict(name: str) -> dict[str, Any]:
@@ -101,14 +115,19 @@ def report_dict(report: Report) -> dict[str, Any]:
 def report_text(report: Report) -> str:
     """What a check found, in lines of at most 80 columns."""
     lines = [f"Coq {report.coq.version}, MathComp {report.coq.mathcomp}"]
-    for theorem in THEOREMS:
-        checked = report.theorems.get(theorem.name)
-        state = "not checked" if checked is None else checked.assumptions.partition("\n")[0]
-        lines.append(f"  {theorem.name:32}{state}")
-    what = "the theories and all that they rest on" if report.thorough else "the theories"
-    lines.append(f"coqchk rechecked {what}; {report.seconds:.0f} s in all")
-    lines += ["", *(line for problem in report.problems for line in textwrap.wrap(problem, WIDTH))]
-    lines.append("passed" if report.passed else f"failed: {len(report.problems)} problems")
+    if report.theorems:
+        closed = [checked for checked in report.theorems.values() if checked.closed]
+        lines.append(f"{len(closed)} of {len(report.theorems)} theorems: {CLOSED}")
+    if report.rechecked:
+        what = "the theories and all that they rest on" if report.thorough else "the theories"
+        lines.append(f"coqchk rechecked {what}")
+    lines.append(f"{report.seconds:.0f} s in all")
+    if report.passed:
+        return "\n".join([*lines, "passed"])
+    count = len(report.problems)
+    lines.append(f"failed: {count} problem{'s'[: count != 1]}")
+    for problem in report.problems:
+        lines += textwrap.wrap(problem, WIDTH, initial_indent="- ", subsequent_indent="  ")
     return "\n".join(lines)
 
 
@@ -128,7 +147,7 @@ def _statement(theorem: Theorem) -> str | None:
 
 def _purpose(theory: str) -> str:
     """The first sentence of a theory's opening comment."""
-    text = (FOLDER / f"{theory}.v").read_text()
+    text = (FOLDER / f"{theory}.v").read_text(encoding="utf-8")
     opening = text.removeprefix("(*").partition("*)")[0]
     return " ".join(opening.split("\n\n")[0].split()).partition(": ")[0].partition(". ")[0].rstrip(".")
 

@@ -4,7 +4,8 @@
    A sound program has no such weights: the probabilities of what it emits add up to 1 ([expect_const]), the
    list of its outcomes is its law ([expect_outcomes]), and whether it is lossless can be read off the
    probabilities of its prefixes ([prefix_criterion]). Here it is shown of the walks of all rules, lossless or
-   not, and of the engines; of block verification it is [block_verification_sound] in block.v. *)
+   not, and of the engines; of block verification it is [block_verification_sound] in block.v, of the translated
+   texts texts_sound.v. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk lossless tree criterion node rules step instances chain.
 From Losslesscheck Require Import eager.
@@ -16,7 +17,8 @@ Local Open Scope ring_scope.
 
 Section Soundness.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variable target : context -> T -> R.
 Hypothesis target_dist : forall c, is_dist (target c).
@@ -42,10 +44,10 @@ Hypothesis residuals : forall (r : T -> R) tried d,
 Theorem walk_sound t c (r : T -> R) tried : admissible grow admitted t tried -> is_dist r ->
   sound (walk rule target t c r tried).
 Proof.
-elim: t c r tried => [|d below IHbelow beside IHbeside] c r tried; first by move=> _; split.
-case=> ad adbelow adbeside rd; apply/sound_bind; split; first exact: rule_sound.
+elim: t c r tried => [|d under IHunder beside IHbeside] c r tried; first by move=> _; split.
+case=> ad adunder adbeside rd; apply/sound_bind; split; first exact: rule_sound.
 apply: sub_reached (residuals rd ad) => -[x _|r' tried' [r'd gr]].
-  by apply: IHbelow => //; exact: adbelow.
+  by apply: IHunder => //; exact: adunder.
 by apply: IHbeside => //; apply: adbeside.
 Qed.
 
@@ -131,18 +133,19 @@ Lemma try_siblings_sound single acc (p rest : T -> R) low cumulative xs :
   0 <= low < 1 -> cumulative < 1 -> 1 - cumulative <= \sum_x rest x ->
   sound (@try_siblings W single acc p low 1 cumulative rest xs).
 Proof.
-move=> /andP[acc0 acc1] p0; elim: xs low cumulative rest => [|x xs IH] low cumulative rest rest0 below.
+move=> /andP[acc0 acc1] p0; elim: xs low cumulative rest => [|x xs IH] low cumulative rest rest0 le_p.
   move=> _ cum1 left; split=> //; apply: norm_dist => //.
   by rewrite gt_eqF // (lt_le_trans _ left) // subr_gt0.
-move=> /andP[low0 low1] cum1 left; apply: below_sound => //; set bound := Num.min _ _ => /andP[lb bound1].
+move=> /andP[low0 low1] cum1 left; apply: below_sound => //.
+rewrite (divE _ _ (lt0r_neq0 acc0)); set bound := Num.min _ _ => /andP[lb bound1].
 case: ifP => // _; have : (cumulative + p x) / acc < 1.
   by move: bound1; rewrite lt_minl ltxx orbF lt_maxl => /andP[].
 rewrite ltr_pdivr_mulr // mul1r => threshold1; apply: IH.
 - by move=> y; apply: without_ge0.
-- by move=> y yxs; rewrite /without /=; case: ifP => // _; apply: below; rewrite inE yxs orbT.
+- by move=> y yxs; rewrite /without /=; case: ifP => // _; apply: le_p; rewrite inE yxs orbT.
 - by rewrite bound1 (le_trans low0 lb).
 - exact: lt_le_trans threshold1 acc1.
-by rewrite without_one opprD addrA ler_sub // below // mem_head.
+by rewrite without_one opprD addrA ler_sub // le_p // mem_head.
 Qed.
 
 Lemma target_only_node_sound single acc p xs : 0 < acc <= 1 -> is_dist p ->
@@ -183,7 +186,7 @@ elim: xs c => [|x xs IH] c; first by move=> _; apply: emit_sound.
 case=> dn0 dxs; have d0 := dist_ge0 x (draft_dist c); have p0 := dist_ge0 x (target_dist c).
 have pos : (0 < draft c x)%R by rewrite lt_def dn0 d0.
 have drawn : (0 < draft c x)%R && (draft c x <= 1)%R by rewrite pos dist_le1.
-rewrite ltNge in drawn; rewrite [verify_coins _ _ _ _]/= drawn.
+rewrite ltNge in drawn; rewrite [verify_coins _ _ _ _]/= drawn divE //.
 apply: below_sound; rewrite ?ltr01 //; first exact: IH.
 case/andP=> _; rewrite lt_minl ltxx orbF lt_maxl ltr01 /= ltr_pdivr_mulr // mul1r => less.
 by apply: emit_sound; apply: residual_dist less.
@@ -228,11 +231,11 @@ Lemma verify_beside_sound c ss before :
     (draft_beside c ss before).
 Proof.
 elim: ss before => [|s ss IH] before; first by move=> _ _ _ r rd; split.
-move=> [below belows] /andP[w ws] sn x qx.
+move=> [under unders] /andP[w ws] sn x qx.
 have ad : admitted before (q c before) by apply: q_admitted; rewrite (leq_trans _ sn) // ltnS leq_addl.
-apply/reached_bind; apply: sub_reached (below _ w) => t st; apply/reached_bind.
+apply/reached_bind; apply: sub_reached (under _ w) => t st; apply/reached_bind.
 have sn' : (size ss + size (rcons before x) <= n)%N by rewrite size_rcons addnS.
-apply: sub_reached (IH _ belows ws sn') => ts sts r rd.
+apply: sub_reached (IH _ unders ws sn') => ts sts r rd.
 have [_ judge_sound] := rule_sound rd ad; have left := residuals rd ad qx.
 apply/sound_bind; split; first exact: judge_sound.
 apply: sub_reached (reached_and (judge_decides r before (q c before) x) left).
@@ -278,10 +281,10 @@ Qed.
 Lemma draft_rows_narrow nodes : narrow nodes ->
   reached (fun rows => narrow (flatten [seq @next_level W e | e <- rows])) (@draft_rows W D offer q nodes).
 Proof.
-elim: nodes => [|[[ss] c] nodes IH] // /andP[]; rewrite widthE => /andP[_ below] narrow.
+elim: nodes => [|[[ss] c] nodes IH] // /andP[]; rewrite widthE => /andP[_ under] narrow.
 apply/reached_bind; apply: sub_reached (draft_row_shapes c ss [::]) => xs shapes.
 apply/reached_bind; apply: sub_reached (IH narrow) => rows /= ok.
-by rewrite all_cat ok andbT /next_level all_map; move: below; rewrite -shapes all_map.
+by rewrite all_cat ok andbT /next_level all_map; move: under; rewrite -shapes all_map.
 Qed.
 
 Lemma draft_levels_sound levels nodes : narrow nodes -> sound (@draft_levels W D offer q levels nodes).
@@ -304,8 +307,8 @@ have levels_sound l := draft_levels_sound l narrow; apply/sound_bind; split=> //
 pose ok ts := soundb (verify (head (Node [::]) ts) c).
 apply: (sub_reached (P := ok)) => [ts /soundP //|].
 apply: (same_reached (levels_sound 0%N)) => // [f|]; first by rewrite !draft_levels_law.
-have /sound_bind[_ sound_below] := draft_then_verify_sound c wn.
-by apply/reached_bind; apply: sub_reached sound_below => t /soundP.
+have /sound_bind[_ sound_under] := draft_then_verify_sound c wn.
+by apply/reached_bind; apply: sub_reached sound_under => t /soundP.
 Qed.
 
 End Eager.
@@ -317,7 +320,7 @@ Theorem eager_sound (q : context -> seq T -> T -> R) s c :
 Proof.
 move=> q_dist; apply: (draft_then_verify_sound (admitted := fun _ => @is_dist R T) (n := width s)) => //.
   by move=> r tried d; apply: speculative_sound.
-by move=> r tried d rd dd; have [] := speculative_step_ok tried rd dd.
+by move=> r tried d rd dd; exact: (speculative_step_ok tried rd dd).2.
 Qed.
 
 (* ... or level by level. *)
@@ -327,10 +330,10 @@ Theorem engine_sound levels (q : context -> seq T -> T -> R) s c :
 Proof.
 move=> q_dist; apply: (levels_then_verify_sound (admitted := fun _ => @is_dist R T) (n := width s)) => //.
   by move=> r tried d; apply: speculative_sound.
-by move=> r tried d rd dd; have [] := speculative_step_ok tried rd dd.
+by move=> r tried d rd dd; exact: (speculative_step_ok tried rd dd).2.
 Qed.
 
-(* Siblings without replacement, all of them drafted first. *)
+(* Siblings without replacement, all of them drafted first, ... *)
 Theorem eager_without_replacement_sound (q : context -> seq T -> T -> R) s c :
   (forall c' before, is_dist (q c' before)) -> (width s <= #|T|)%N ->
   sound (@draft_then_verify W _ (@redrafted W) q (@without_replacement_judge W) target s c).
@@ -338,7 +341,18 @@ Proof.
 move=> q_dist wide; apply: (draft_then_verify_sound
     (admitted := fun tried d => is_dist d /\ (size tried < #|T|)%N) (n := #|T|)) => //.
   by move=> r tried d rd [dd /few_untried untried]; apply: without_replacement_sound.
-by move=> r tried d rd [dd /few_untried untried]; have [] := without_replacement_step_ok dd untried rd.
+by move=> r tried d rd [dd /few_untried untried]; exact: (without_replacement_step_ok dd untried rd).2.
+Qed.
+
+(* ... and level by level. *)
+Theorem engine_without_replacement_sound levels (q : context -> seq T -> T -> R) s c :
+  (forall c' before, is_dist (q c' before)) -> (width s <= #|T|)%N ->
+  sound (@levels_then_verify W _ (@redrafted W) q (@without_replacement_judge W) target levels s c).
+Proof.
+move=> q_dist wide; apply: (levels_then_verify_sound
+    (admitted := fun tried d => is_dist d /\ (size tried < #|T|)%N) (n := #|T|)) => //.
+  by move=> r tried d rd [dd /few_untried untried]; apply: without_replacement_sound.
+by move=> r tried d rd [dd /few_untried untried]; exact: (without_replacement_step_ok dd untried rd).2.
 Qed.
 
 End Soundness.

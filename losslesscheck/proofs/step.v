@@ -2,8 +2,8 @@
 
    The papers prove this by cases on p(x) <= q(x), for p the target at a context. Here p is whatever is left
    of the target, after any number of siblings; that is the hypothesis [step_ok] of tree.v, so that each rule
-   is lossless on every tree (instances.v). Where the rejection has probability 0 its residual is 0/0; it
-   need not be a distribution there, and the identity holds all the same. *)
+   is lossless on every tree (instances.v). Where the rejection has probability 0 its residual is 0/0,
+   whatever that may be, and the identity holds all the same. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From Losslesscheck Require Import world program walk tree rules.
 Set Implicit Arguments.
@@ -21,7 +21,8 @@ Definition redrafted (W : world) (tried : seq (token W)) (q : vector W) : vector
 
 Section Steps.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Implicit Types (p q v : T -> R) (x y t : T) (tried : seq T).
 
 (* How much of one the other covers: the chance that a draft from q is accepted (speculative_acceptance). *)
@@ -53,9 +54,6 @@ Proof. by rewrite partE subr_ge0 le_minl lexx. Qed.
 Lemma part_sum : is_dist p -> \sum_x part x = 1 - overlap p q.
 Proof. by move=> pd; rewrite -(dist_sum pd) -sumrB; apply: eq_bigr => x _; rewrite partE. Qed.
 
-Lemma residual_ge0 x : 0 <= @residual W p q x.
-Proof. by rewrite /residual normE divr_ge0 ?sumr_ge0 // => [|y _]; apply: part_ge0. Qed.
-
 Lemma mass_residual y : is_dist p ->
   (1 - overlap p q) * @residual W p q y = p y - Num.min (p y) (q y).
 Proof. by move=> pd; rewrite -part_sum // (mass_norm y part_ge0) partE. Qed.
@@ -82,7 +80,10 @@ Lemma expect_speculative p tried q (f : outcome W -> R) :
   expect (@speculative W p tried q) f
   = \sum_x q x * (Num.min 1 (p x / q x) * f (@Accept W x)
                   + (1 - Num.min 1 (p x / q x)) * f (@Reject W (@residual W p q) (rcons tried x))).
-Proof. by rewrite /speculative expect_draw; apply: eq_bigr => x _; rewrite [expect _ _]/= smallerE. Qed.
+Proof.
+rewrite /speculative expect_draw; apply: eq_bigr => x _; rewrite [expect _ _]/= smallerE.
+by case: (eqVneq (q x) 0) => [->|qn0]; rewrite ?mul0r // divE.
+Qed.
 
 (* One step of speculative sampling is unbiased (Leviathan et al. 2023, App. A.1; Chen et al. 2023, Thm 1;
    Miao et al. 2023, Thm 4.2, its one step). *)
@@ -103,14 +104,14 @@ Theorem speculative_step_ok p tried q :
 Proof.
 move=> pd qd; split=> [|x qn0]; first exact: speculative_identity.
 split=> // rejected; split; last by exists x.
-by move: rejected; rewrite smallerE => /(reject_less qd qn0); apply: residual_dist.
+by move: rejected; rewrite smallerE divE // => /(reject_less qd qn0); apply: residual_dist.
 Qed.
 
 (* Its coins have probabilities in [0, 1], and it draws from distributions. *)
 Theorem speculative_sound p tried q : is_dist p -> is_dist q -> sound (@speculative W p tried q).
 Proof.
-move=> pd qd; split=> // x _; split=> //.
-by rewrite smallerE le_minr ler01 divr_ge0 ?dist_ge0 //= le_minl lexx.
+move=> pd qd; split=> // x qn0; split=> //.
+by rewrite smallerE divE // le_minr ler01 divr_ge0 ?dist_ge0 //= le_minl lexx.
 Qed.
 
 Definition accepted (o : outcome W) : R := if o is Accept _ then 1 else 0.

@@ -19,23 +19,27 @@ Local Open Scope ring_scope.
 
 Section TargetOnly.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Implicit Types (single acc tau : R) (p rest : T -> R) (target : context -> T -> R) (x y : T) (xs : seq T).
 Notation target_only := (@target_only W).
-Notation serve := (@serve R T).
+Notation serve := (@serve R T undefined).
 Notation one_level := (@one_level W).
 Notation distinct := (@all_nodes W (fun xs => uniq xs)).
 
-(* The siblings in turn, for every pair of thresholds. *)
-Lemma expect_try single acc p low cumulative rest x xs phi : low <= (cumulative + p x) / acc ->
+(* The siblings in turn, for every pair of thresholds. (Where [low] is 1 as well, [share] is 0/0.) *)
+Lemma expect_try single acc p low cumulative rest x xs phi : acc != 0 -> low <= (cumulative + p x) / acc ->
   let bound := Num.min ((cumulative + p x) / acc) 1 in
+  let share := @div W (bound - low) (1 - low) in
   expect (@try_siblings W single acc p low 1 cumulative rest (x :: xs)) phi
-  = (bound - low) / (1 - low) * phi (@Take W x)
-    + (1 - (bound - low) / (1 - low)) *
+  = share * phi (@Take W x)
+    + (1 - share) *
       (if single <= p x then phi (@Take W x)
        else expect (@try_siblings W single acc p bound 1 (cumulative + p x) (@without W rest [:: x]) xs) phi).
-Proof. by move=> lt; rewrite [try_siblings _ _ _ _ _ _ _ _]/= expect_below //=; case: ifP. Qed.
+Proof.
+by move=> acc0 lt; rewrite [try_siblings _ _ _ _ _ _ _ _]/= divE // expect_below //=; case: ifP.
+Qed.
 
 (* The siblings yet to be tried, when the coin is at least [s]. *)
 Lemma try_siblings_law p s rest xs phi :
@@ -48,19 +52,18 @@ elim: xs s rest => [|x xs IH] s rest s0 rest0 rest1.
 rewrite cons_uniq => /andP[xxs uxs] same; have px : rest x = p x by rewrite same ?mem_head.
 have pxs : p x <= 1 - s by rewrite -px -rest1 (bigD1 x) //= ler_addl sumr_ge0.
 have p0 : 0 <= p x by rewrite -px.
-rewrite serve_cons px expect_try divr1 ?ler_addl // min_l -?ler_subr_addl // [s + p x - s]addrAC subrr add0r.
-have share : (1 - s) * (p x / (1 - s)) = p x.
-  case: (eqVneq (1 - s) 0) => [z|zn]; last by rewrite mulrC divfK.
-  by rewrite z mul0r; apply/esym/eqP; rewrite eq_le p0 andbT -z.
+rewrite serve_cons px expect_try ?oner_neq0 // divr1 ?ler_addl // min_l -?ler_subr_addl //.
+rewrite [s + p x - s]addrAC subrr add0r.
+have share : (1 - s) * @div W (p x) (1 - s) = p x.
+  by apply: mul_div => z; apply/eqP; rewrite eq_le p0 andbT -z.
 rewrite mulrDr; congr (_ + _); first by rewrite [LHS]mulrA share.
 rewrite [LHS]mulrA mulrBr mulr1 share.
 have w0 y : 0 <= @without W rest [:: x] y by apply: without_ge0.
-have w1 := without_one rest x; rewrite rest1 px in w1.
+have w1 := @without_one R T undefined rest x; rewrite rest1 px in w1.
 case: ifP => [one|_].
   have z : 1 - s - p x = 0.
     by apply/eqP; rewrite eq_le subr_ge0 pxs andbT subr_le0 (le_trans _ one) // ler_subl_addr ler_addl.
-  rewrite z mul0r big1 // => y _; rewrite (_ : @without W rest [:: x] y = 0 :> R) ?mul0r //.
-  by rewrite -(mass_norm y w0) w1 z mul0r.
+  by rewrite z mul0r big1 // => y _; rewrite (massless y w0) ?w1 ?mul0r.
 rewrite -[1 - s - p x]addrA -opprD IH ?addr_ge0 //; first by rewrite w1 opprD addrA.
 move=> y yxs; rewrite /without /= inE; case: eqP => [yx|_]; first by rewrite -yx yxs in xxs.
 by rewrite same // in_cons yxs orbT.
@@ -83,7 +86,7 @@ Proof. by move=> pd uxs y; rewrite target_only_naive_node // naive_sampling_node
 Theorem target_only_lossless target t c : (forall c, is_dist (target c)) -> distinct t ->
   lossless target (walk_nodes (target_only 1 1) target t c) c.
 Proof.
-move=> td; apply: (@node_lossless _ _ _ id (fun xs => uniq xs)) => // r xs.
+move=> td; apply: (@node_lossless _ _ _ _ id (fun xs => uniq xs)) => // r xs.
 exact: target_only_node.
 Qed.
 
@@ -91,7 +94,7 @@ Qed.
    each with the same probability. So all three accept equally many tokens. *)
 Theorem target_only_naive target t c f : (forall c, is_dist (target c)) -> distinct t ->
   expect (walk_nodes (target_only 1 1) target t c) f = expect (walk_nodes (@naive_sampling W) target t c) f.
-Proof. by move=> td; apply: walk_as_naive => {}c xs phi; apply: target_only_naive_node. Qed.
+Proof. by move=> td; apply: eq_walk_nodes => {}c xs phi; apply: target_only_naive_node. Qed.
 
 Theorem point_mass_target_only target t c f : (forall c, is_dist (target c)) -> distinct t ->
   expect (walk_nodes (target_only 1 1) target t c) f
@@ -106,15 +109,15 @@ Lemma chance_end single acc p low cumulative rest t :
   = @norm W rest t.
 Proof. by rewrite [LHS]/= sumE sum_at. Qed.
 
-Lemma chance_tried single acc p low cumulative rest t :
+Lemma chance_tried single acc p low cumulative rest t : \sum_x rest x != rest t ->
   expect (@try_siblings W single acc p low 1 cumulative (@without W rest [:: t]) [::])
     (fun o => (decided o == t)%:R) = 0 :> R.
-Proof. by rewrite chance_end /norm /without /= mem_head mul0r. Qed.
+Proof. by move=> left; rewrite chance_end normE ?without_one ?subr_eq0 // /without /= mem_head mul0r. Qed.
 
 Lemma target_only_mass single acc p : is_dist p -> expect (target_only single acc p [::]) (fun=> 1) = 1 :> R.
 Proof.
-move=> [p0 p1]; rewrite [LHS]/= sumE -[RHS]p1; apply: eq_bigr => x _.
-by rewrite mulr1 sumE p1 divr1.
+move=> [p0 p1]; rewrite [LHS](expect_draw (@norm W p)) -[RHS]p1; apply: eq_bigr => x _.
+by rewrite mulr1 normE p1 ?oner_neq0 // divr1.
 Qed.
 
 (* A tree of one level on which a token is not emitted with its target probability is a counterexample. *)
@@ -122,25 +125,31 @@ Lemma chance_lossy single acc target c xs t : (forall c, is_dist (target c)) ->
   chance xs t single acc (target c) <> target c t ->
   ~ lossless target (walk_nodes (target_only single acc) target (one_level xs) c) c.
 Proof.
-move=> td ne H; apply: ne; apply: (@node_necessary _ _ _ id) => // y.
+move=> td ne H; apply: ne; apply: (@node_necessary _ _ _ _ id) => // y.
 exact: target_only_mass.
 Qed.
 
-(* A single sibling is emitted outright from [single] on, and otherwise with its probability over [acc]. *)
-Lemma one_sibling_chance single acc p t : is_dist p -> 0 < acc ->
+(* A single sibling is emitted outright from [single] on, and otherwise with its probability over [acc]. (If
+   both thresholds were above 1, a sibling of probability 1 could be rejected, and what is left of the target
+   would be 0/0.) *)
+Lemma one_sibling_chance single acc p t : is_dist p -> 0 < acc -> (single <= 1) || (acc <= 1) ->
   chance [:: t] t single acc p = if single <= p t then 1 else Num.min (p t / acc) 1.
 Proof.
-move=> [p0 _] acc0; rewrite expect_try add0r ?divr_ge0 ?(ltW acc0) // !subr0 divr1 eqxx mulr1.
-case: ifP => _; first by rewrite mulr1 addrC subrK.
-by rewrite chance_tried mulr0 addr0.
+move=> pd acc0 range; have [p0 p1] := pd; have accn0 := lt0r_neq0 acc0.
+rewrite expect_try // add0r ?divr_ge0 ?(ltW acc0) // !subr0 divE ?oner_neq0 // divr1 eqxx mulr1.
+case: ifP => [_|small]; first by rewrite mulr1 addrC subrK.
+case: (eqVneq (p t) 1) => [pt|ptn1]; last by rewrite chance_tried ?p1 1?eq_sym // mulr0 addr0.
+have acc1 : acc <= 1 by move: range small; rewrite pt => /orP[->|].
+by rewrite pt min_r ?subrr ?mul0r ?addr0 // ler_pdivl_mulr ?mul1r.
 Qed.
 
 (* So a threshold that the sibling's probability reaches makes it certain. *)
 Theorem threshold_certain single acc p t : is_dist p -> 0 < acc -> (single <= p t) || (acc <= p t) ->
   chance [:: t] t single acc p = 1.
 Proof.
-move=> pd acc0; rewrite one_sibling_chance //; case: ifP => //= _ le.
-by rewrite min_r // ler_pdivl_mulr // mul1r.
+move=> pd acc0 le; have p1 := dist_le1 t pd; rewrite one_sibling_chance //; last first.
+  by case/orP: le => /le_trans/(_ p1) ->; rewrite ?orbT.
+by case: ifP le => //= _ le; rewrite min_r // ler_pdivl_mulr // mul1r.
 Qed.
 
 (* threshold_acc below 1, whatever threshold_single is: lossy on the tree of one sibling, for every target that
@@ -150,7 +159,7 @@ Theorem threshold_acc_lossy single acc target c t : (forall c, is_dist (target c
   ~ lossless target (walk_nodes (target_only single acc) target (one_level [:: t]) c) c.
 Proof.
 move=> td /andP[acc0 acc1] /andP[p0 p1]; apply: (chance_lossy (t := t)) => //; apply/eqP.
-rewrite one_sibling_chance //; case: ifP => _; first by rewrite gt_eqF.
+rewrite one_sibling_chance ?(ltW acc1) ?orbT //; case: ifP => _; first by rewrite gt_eqF.
 by rewrite gt_eqF // lt_minr p1 andbT ltr_pdivl_mulr // gtr_pmulr.
 Qed.
 
@@ -161,7 +170,7 @@ Theorem threshold_single_lossy single acc target c t : (forall c, is_dist (targe
   ~ lossless target (walk_nodes (target_only single acc) target (one_level [:: t]) c) c.
 Proof.
 move=> td acc0 /andP[ps p1]; apply: (chance_lossy (t := t)) => //; apply/eqP.
-by rewrite one_sibling_chance // ps gt_eqF.
+by rewrite one_sibling_chance ?ps ?gt_eqF // (le_trans ps (ltW p1)).
 Qed.
 
 (* A target of two tokens. *)
@@ -203,12 +212,14 @@ Qed.
 Theorem duplicate_sibling p t : is_dist p -> chance [:: t; t] t 1 1 p = Num.min (p t + p t) 1.
 Proof.
 move=> pd; have p0 := dist_ge0 t pd; have p1 := dist_le1 t pd.
-rewrite expect_try add0r divr1 // min_l // !subr0 divr1 eqxx mulr1.
+rewrite expect_try ?oner_neq0 // add0r divr1 // min_l // !subr0 divE ?oner_neq0 // divr1 eqxx mulr1.
 case: (boolP (1 <= p t)) => [one|small].
   by rewrite mulr1 addrC subrK min_r // (le_trans one) // ler_addl.
-rewrite expect_try divr1 ?ler_addl // eqxx mulr1 (negbTE small) chance_tried mulr0 addr0.
-rewrite mulrC divfK; first by rewrite addrC subrK.
-by rewrite gt_eqF // subr_gt0 ltNge.
+rewrite -ltNge in small; have some_left : 1 - p t != 0 by rewrite subr_eq0 gt_eqF.
+have left : \sum_x @without W p [:: t] x != @without W p [:: t] t.
+  by rewrite without_one (dist_sum pd) /without /= mem_head.
+rewrite expect_try ?oner_neq0 // divr1 ?ler_addl // eqxx mulr1 leNgt small chance_tried // mulr0 addr0.
+by rewrite divE // mulrC divfK // addrC subrK.
 Qed.
 
 (* So with the thresholds at 1 the rule is lossy where a sibling repeats, for every target that gives it a

@@ -1,9 +1,10 @@
 """A rule's own Python text as a Coq definition, so that a theorem can be about the text itself.
 
 The translation is mechanical: every statement and expression has one counterpart, and what has none is
-refused. Wherever the Python text neither reaches an undefined value nor raises an error, both have the
-same law. (In Coq a / 0 is 0 and the entry of a tuple beyond its end is some token; that neither happens
-is for a theorem to show.)
+refused. Whatever Python evaluates stands in the Coq text, bound if it is not used; only what cannot fail (a
+name, a literal, a model's vector and its best token) may be left out. Wherever the Python text neither
+reaches an undefined value nor raises an error, both have the same law. (In Coq a / 0 is some number, which
+the theorems do not depend on, and the entry of a tuple beyond its end is some token.)
 
 What is translated: assignments, ``if``, ``for`` over tokens or a range, ``break``, ``continue`` and
 ``return``; the machine's primitives but ``top``, ``call`` and coins with levels; the numbers 0 and 1;
@@ -50,7 +51,9 @@ def translate(rule: Rule, name: str | None = None) -> str:
     if not isinstance(text, ast.FunctionDef):
         raise Untranslatable(f"{title}: a lambda is not translated")
     try:
-        return Statements(rule, text).definition(re.sub(r"\W", "_", name or rule.name, flags=re.ASCII))
+        return Statements(rule, text).definition(
+            re.sub(r"\W|^(?=\d)", "_", name or rule.name, flags=re.ASCII)
+        )
     except RecursionError:
         raise Untranslatable(f"{title}: the text is too long to be translated") from None
 
@@ -106,7 +109,7 @@ def matching(rule: Rule) -> str | None:
     except Undecided:
         return None
     ((_, body),) = _definitions(text)
-    committed = _definitions((FOLDER / "texts.v").read_text())
+    committed = _definitions((FOLDER / "texts.v").read_text(encoding="utf-8"))
     same = [rules.get(name) for name, other in committed if same_up_to_names(body, other)]
     fitting = [one for one in same if _supposes_no_more(one, rule)]
     fitting.sort(key=lambda one: one.single_path != rule.single_path)
@@ -117,6 +120,7 @@ def _supposes_no_more(one: Rule, rule: Rule) -> bool:
     single_path = one.single_path and one.form == "step"  # a whole rule looks at the depth only
     return (
         one.greedy == rule.greedy
+        and one.fixed_tokens == rule.fixed_tokens
         and one.distinct_siblings <= rule.distinct_siblings
         and single_path <= rule.single_path
     )
@@ -125,3 +129,10 @@ def _supposes_no_more(one: Rule, rule: Rule) -> bool:
 def _definitions(text: str) -> list[tuple[str, str]]:
     """Name and the rest of every definition of a rule's text."""
     return [(found[1], found[2]) for found in _DEFINITION.finditer(text)]
+
+
+if __name__ == "__main__":
+    from losslesscheck.proofs.theorems import SCOPES
+
+    committed = texts(rules.get(name) for name in rules.names() if name in SCOPES)
+    (FOLDER / "texts.v").write_text(committed, encoding="utf-8")

@@ -14,7 +14,8 @@ Local Open Scope ring_scope.
 
 Section Trees.
 Variables (R : realFieldType) (T : finType).
-Notation W := (real R T).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Notation context := (seq T).
 Variables (D : Type) (rule : @step W D).
 
@@ -22,14 +23,24 @@ Variables (D : Type) (rule : @step W D).
 Definition next_token (y : T) (o : outcome W) : R :=
   match o with Accept x => (x == y)%:R | Reject r _ => r y end.
 
+(* A walk emits at least one token, whatever the rule. *)
+Lemma walk_emits (target : context -> T -> R) t c r tried :
+  reached (@emits T c) (@walk W D rule target t c r tried).
+Proof.
+elim: t c r tried => [|d under IHunder beside IHbeside] c r tried.
+  by move=> y _; rewrite /= /emits size_rcons.
+apply/reached_bind/all_reached => -[x|r' tried'] //; apply: sub_reached (IHunder x _ _ _) => e.
+by apply: leq_ltn_trans; rewrite size_rcons.
+Qed.
+
 Definition step_identity (r : T -> R) (tried : seq T) (d : D) : Prop :=
   forall y, expect (rule r tried d) (next_token y) = r y.
 
 (* How the tokens tried may grow at a rejection. *)
-Variable grows : seq T -> seq T -> Prop.
+Variable grow : seq T -> seq T -> Prop.
 
 Definition residual_ok (tried : seq T) (o : outcome W) : Prop :=
-  match o with Accept _ => True | Reject r tried' => is_dist r /\ grows tried tried' end.
+  match o with Accept _ => True | Reject r tried' => is_dist r /\ grow tried tried' end.
 
 Definition step_ok (r : T -> R) (tried : seq T) (d : D) : Prop :=
   step_identity r tried d /\ reached (residual_ok tried) (rule r tried d).
@@ -40,9 +51,9 @@ Variable admitted : seq T -> D -> Prop.
 Fixpoint admissible (t : @tree W D) (tried : seq T) : Prop :=
   match t with
   | Leaf => True
-  | Draft d below beside =>
-    [/\ admitted tried d, forall x, admissible (below x) [::]
-      & forall tried', grows tried tried' -> admissible (beside tried') tried']
+  | Draft d under beside =>
+    [/\ admitted tried d, forall x, admissible (under x) [::]
+      & forall tried', grow tried tried' -> admissible (beside tried') tried']
   end.
 
 Hypothesis ok : forall r tried d, is_dist r -> admitted tried d -> step_ok r tried d.
@@ -55,12 +66,12 @@ Lemma walk_law t c r tried n f : admissible t tried -> is_dist r ->
   expect (bind (@walk W D rule target t c r tried) (@finish W target n)) f
   = \sum_y r y * expect (@finish W target n (rcons c y)) f.
 Proof.
-elim: t c r tried => [|d below IHbelow beside IHbeside] c r tried; first by rewrite /= sumE.
-case=> ad adbelow adbeside rd; have [identity reach] := ok rd ad.
+elim: t c r tried => [|d under IHunder beside IHbeside] c r tried; first by rewrite /= sumE.
+case=> ad adunder adbeside rd; have [identity reach] := ok rd ad.
 pose g y := expect (@finish W target n (rcons c y)) f.
 transitivity (expect (rule r tried d) (fun o => \sum_y next_token y o * g y)).
   rewrite expect_bind /= expect_bind; apply: (eq_expect_reached reach) => -[x _|r' tried' [r'd gr]].
-    rewrite -expect_bind IHbelow; [|exact: adbelow|exact: target_dist].
+    rewrite -expect_bind IHunder; [|exact: adunder|exact: target_dist].
     rewrite (finish_step target_dist n (rcons c x) f) (bigD1 x) //= eqxx mul1r big1 ?addr0 // => y yx.
     by rewrite eq_sym (negbTE yx) mul0r.
   by rewrite -expect_bind IHbeside //; apply: adbeside.

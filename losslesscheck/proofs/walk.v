@@ -36,10 +36,10 @@ Variables (rule : step) (target : model).
 Fixpoint walk (t : tree) (c : context) (r : vector W) (tried : seq (token W)) : program W context :=
   match t with
   | Leaf => Draw r (fun y => Return (rcons c y))
-  | Draft d below beside =>
+  | Draft d under beside =>
     bind (rule r tried d) (fun o =>
       match o with
-      | Accept x => walk (below x) (rcons c x) (target (rcons c x)) [::]
+      | Accept x => walk (under x) (rcons c x) (target (rcons c x)) [::]
       | Reject r' tried' => walk (beside tried') c r' tried'
       end)
   end.
@@ -86,7 +86,9 @@ Fixpoint walk_nodes (rule : node_rule) (target : model) (t : token_tree) (c : co
   bind (rule (target c) [seq e.1 | e <- ts]) (fun o =>
     match o with
     | Stop y => Return (rcons c y)
-    | Take y => (* below the first sibling that is y *)
+    | Take y =>
+      (* Below the first sibling that is y, as in the Python walk. SGLang's sampler goes below the sibling that
+         it accepted; this matters only where siblings are equal. *)
       (fix enter (ts : seq (token W * token_tree)) : program W context :=
          if ts is (x, t') :: ts' then
            if x == y then walk_nodes rule target t' (rcons c y) else enter ts'

@@ -1,7 +1,13 @@
 (* What a rule computes with: numbers, and a finite vocabulary of tokens.
 
    Every rule in this folder is written once, over an arbitrary world. The theorems read it in the world
-   of an ordered field and a finite type, [real R T]; the world of rational.v evaluates the same text. *)
+   [real R T undefined] of an ordered field R and a finite type T; the world of rational.v evaluates the
+   same text.
+
+   What a / 0 is in it, [undefined] says, and this may be any function of a. The machines that read the
+   Python texts call a / 0 undefined, and with it the [norm] of a vector that adds up to 0; a branch that
+   reaches such a value must have probability zero. A theorem that held only because a / 0 is 0, as MathComp
+   has it, would be none about those texts: here no theorem depends on what it is. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -62,25 +68,42 @@ Definition argmax (x : token W) v : token W :=
 
 End Operations.
 
-(* The world of the theorems. *)
-Definition real (R : realFieldType) (T : finType) : world :=
-  @World R T (enum T) 0%R 1%R +%R (fun a b => a - b)%R *%R (fun a b => a / b)%R <=%R (fun v => v).
+(* The world of the theorems, whatever a / 0 is. *)
+Definition real (R : realFieldType) (T : finType) (undefined : R -> R) : world :=
+  @World R T (enum T) 0%R 1%R +%R (fun a b => a - b)%R *%R
+    (fun a b => if b == 0 then undefined a else a / b)%R <=%R (fun v => v).
+
+Arguments real : clear implicits.
+(* A quotient stays as it is in a proof, until the divisor is known not to be 0. *)
+Arguments div : simpl never.
 
 Section Real.
 Variables (R : realFieldType) (T : finType).
+Context {undefined : R -> R}.
+Notation W := (real R T undefined).
 Implicit Types (a b : R) (p q v : T -> R) (x y : T).
 Local Open Scope ring_scope.
 
-Lemma smallerE a b : @smaller (real R T) a b = Num.min a b.
+Lemma smallerE a b : @smaller W a b = Num.min a b.
 Proof. by rewrite /smaller /=; case: leP. Qed.
 
-Lemma reluE a : @relu (real R T) a = Num.max 0 a.
+Lemma divE a b : b != 0 -> @div W a b = a / b.
+Proof. by rewrite /div /= => /negbTE ->. Qed.
+
+(* A divisor times the quotient, where 0 is divided by 0 as well. *)
+Lemma mul_div a b : (b = 0 -> a = 0) -> b * @div W a b = a.
+Proof.
+case: (eqVneq b 0) => [b0 a0|bn0 _]; first by rewrite b0 a0 // mul0r.
+by rewrite divE // mulrC divfK.
+Qed.
+
+Lemma reluE a : @relu W a = Num.max 0 a.
 Proof. by rewrite /relu /=; case: leP. Qed.
 
-Lemma sum_overE xs v : @sum_over (real R T) xs v = \sum_(x <- xs) v x.
+Lemma sum_overE xs v : @sum_over W xs v = \sum_(x <- xs) v x.
 Proof. by elim: xs => [|x xs IH]; rewrite ?big_nil // big_cons -IH. Qed.
 
-Lemma sumE v : @sum (real R T) v = \sum_x v x.
+Lemma sumE v : @sum W v = \sum_x v x.
 Proof. by rewrite /sum sum_overE big_enum. Qed.
 
 (* Distributions, the targets and drafts of the papers. *)
@@ -105,36 +128,42 @@ Qed.
 Lemma sum_at v y : \sum_x v x * (x == y)%:R = v y.
 Proof. by rewrite (bigD1 y) //= eqxx mulr1 big1 ?addr0 // => x /negbTE ->; rewrite mulr0. Qed.
 
-Lemma point_dist t : is_dist (@point (real R T) t).
+Lemma point_dist t : is_dist (@point W t).
 Proof.
 rewrite /point /=; split=> [x|]; first by case: eqP => _; rewrite ?ler01.
 by rewrite (bigD1 t) //= eqxx big1 ?addr0 // => x /negbTE ->.
 Qed.
 
-(* A vector with non-negative entries, divided by its sum, is a distribution, if the sum is not zero. *)
-Lemma normE v x : @norm (real R T) v x = v x / \sum_y v y.
+(* A vector with non-negative entries that add up to 0. *)
+Lemma massless v x : (forall x, 0 <= v x) -> \sum_y v y = 0 -> v x = 0.
+Proof. by move=> v0 z0; apply: (psumr_eq0P (fun y _ => v0 y) z0). Qed.
+
+(* A vector that adds up to 0 has no norm: its entries are divided by 0. *)
+Lemma norm_div v x : @norm W v x = @div W (v x) (\sum_y v y).
 Proof. by rewrite /norm /= sumE. Qed.
 
-Lemma norm_dist v : (forall x, 0 <= v x) -> \sum_x v x != 0 -> is_dist (@norm (real R T) v).
+Lemma normE v x : \sum_y v y != 0 -> @norm W v x = v x / \sum_y v y.
+Proof. by move=> vn0; rewrite norm_div divE. Qed.
+
+Lemma eq_norm v w : v =1 w -> @norm W v =1 @norm W w.
+Proof. by move=> e x; rewrite !norm_div e (eq_bigr w). Qed.
+
+(* A vector with non-negative entries, divided by its sum, is a distribution, if the sum is not zero. *)
+Lemma norm_dist v : (forall x, 0 <= v x) -> \sum_x v x != 0 -> is_dist (@norm W v).
 Proof.
-move=> v0 vn0; split=> [x|]; first by rewrite normE divr_ge0 ?sumr_ge0.
-by under eq_bigr do rewrite normE; rewrite -mulr_suml mulfV.
+move=> v0 vn0; split=> [x|]; first by rewrite normE // divr_ge0 ?sumr_ge0.
+by under eq_bigr do rewrite normE //; rewrite -mulr_suml mulfV.
 Qed.
 
 (* Its mass times the normed vector is the vector, whether the sum is zero or not. *)
-Lemma mass_norm v x : (forall x, 0 <= v x) -> (\sum_y v y) * @norm (real R T) v x = v x.
-Proof.
-move=> v0; rewrite normE; case: (eqVneq (\sum_y v y) 0) => [z0|zn0]; last by rewrite mulrC divfK.
-rewrite z0 mul0r; apply/esym/eqP.
-have := psumr_eq0 (index_enum T) (P := xpredT) (fun y _ => v0 y).
-by rewrite z0 eqxx => /esym/allP/(_ x (mem_index_enum x)).
-Qed.
+Lemma mass_norm v x : (forall x, 0 <= v x) -> (\sum_y v y) * @norm W v x = v x.
+Proof. by move=> v0; rewrite norm_div mul_div //; apply: massless. Qed.
 
 (* Entries set to zero. *)
-Lemma without_ge0 v xs x : (forall x, 0 <= v x) -> 0 <= @without (real R T) v xs x.
+Lemma without_ge0 v xs x : (forall x, 0 <= v x) -> 0 <= @without W v xs x.
 Proof. by move=> v0; rewrite /without /=; case: ifP. Qed.
 
-Lemma without_one v x : \sum_y @without (real R T) v [:: x] y = \sum_y v y - v x.
+Lemma without_one v x : \sum_y @without W v [:: x] y = \sum_y v y - v x.
 Proof.
 rewrite (bigD1 x) //= [X in _ = X - _](bigD1 x) //= /without /= inE eqxx add0r addrC addKr.
 by apply: eq_bigr => y /negbTE yx; rewrite inE yx.

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from losslesscheck import Tree, checker, rules, verify
+from losslesscheck.checker.any_vocabulary import THEOREMS as THEOREMS_OF_CHECKER
 from losslesscheck.machines.any_vocabulary import prove
+from losslesscheck.proof import THEOREM_OF
 from losslesscheck.proofs import audit
-from losslesscheck.proofs.theorems import GENERAL, SCOPES, THEOREMS
+from losslesscheck.proofs.theorems import SCOPES, THEOREMS
 from losslesscheck.rule import rule
 from losslesscheck.verdict import Evidence, Verdict
 
@@ -20,7 +22,7 @@ def rung(verdict: Verdict) -> Evidence:
     return next(e for e in verdict.evidence if e.tier == "theorem")
 
 
-def test_the_hypothesis_is_the_identity_of_the_rule_s_text() -> None:
+def test_the_hypothesis_is_the_text_s_identity() -> None:
     verdict = verify("specinfer", only=["theorem"])
     found = json.loads(json.dumps(verdict.to_dict()))["evidence"][0]
     assert (found["tier"], found["result"]) == ("theorem", "holds")
@@ -79,7 +81,7 @@ def test_a_rule_with_lossy_parameters_has_no_theorem(name: str, parameters: dict
     assert rung(verify(name, only=["theorem"], **parameters)).result in ("undecided", "skipped")
 
 
-def test_a_step_rule_of_one_s_own_has_the_general_theorem() -> None:
+def test_a_step_rule_of_one_s_own_has_a_theorem() -> None:
     def overlap(m: Any, p: Any, q: Any, accept: Any, reject: Any) -> Any:
         x = m.draw(q)
         return accept(x) if m.flip(m.min(p[x], q[x]) / q[x]) else reject(m.norm(m.relu(p - q)))
@@ -90,7 +92,7 @@ def test_a_step_rule_of_one_s_own_has_the_general_theorem() -> None:
     assert verdict.verdict == "lossless"
 
 
-def test_a_node_rule_of_one_s_own_has_the_general_theorem() -> None:
+def test_a_node_rule_of_one_s_own_has_a_theorem() -> None:
     def match(m: Any, p: Any, siblings: Any, accept: Any, end: Any) -> Any:
         y = m.draw(p)
         for token in siblings:
@@ -111,6 +113,28 @@ def test_a_step_that_is_biased_has_none() -> None:
     found = rung(verify(resampled, only=["theorem"]))
     assert found.result == "undecided"
     assert "hypothesis of tree_lossless was not established" in found.detail
+
+
+def test_more_tokens_tried_than_siblings_are_beyond_the_theorem() -> None:
+    def two_more(m: Any, p: Any, q: Any, accept: Any, reject: Any, tried: Any = ()) -> Any:
+        q = m.norm(m.without(q, *tried), otherwise=m.uniform(without=tried))
+        x = m.draw(q)
+        if m.flip(m.min(m.one, p[x] / q[x])):
+            return accept(x)
+        y = m.draw(q)
+        return reject(m.norm(m.relu(p - q)), tried=(*tried, x, y))
+
+    def two_excluded(m: Any, p: Any, q: Any, accept: Any, reject: Any, tried: Any = ()) -> Any:
+        a, b = m.draw(q), m.draw(q)
+        q = m.uniform(without=(*tried, a, b))
+        x = m.draw(q)
+        if m.flip(m.min(m.one, p[x] / q[x])):
+            return accept(x)
+        return reject(m.norm(m.relu(p - q)), tried=(*tried, x))
+
+    for careless in (two_more, two_excluded):
+        assert verify(careless, only=["theorem"]).verdict == "undecided"
+        assert verify(careless, only=["exact"], tree=(3,), vocabulary=4).verdict == "lossy"
 
 
 def test_a_copy_of_block_verification_has_its_theorem(tmp_path: Path) -> None:
@@ -165,7 +189,7 @@ def test_the_certificate_names_the_theorem() -> None:
         rule = rules.get(name)
         certificate = prove(rule).certificate
         assert certificate is not None
-        assert certificate["theorem"] == GENERAL.get(rule.form)
+        assert certificate["theorem"] == THEOREM_OF.get(rule.form)
         assert checker.check(certificate, rule.function) == []
         certificate["theorem"] = "block_verification_lossless"
         assert any("the theorem is" in problem for problem in checker.check(certificate, rule.function))
@@ -179,3 +203,7 @@ def test_the_rung_says_on_whose_word_it_stands() -> None:
     )
     assert found.data["checked"]["by"] == "the audit"
     assert found.data["checked"]["digest"] == audit.digest(audit.hashes())
+
+
+def test_the_checker_and_the_reading_name_the_same_theorems() -> None:
+    assert {form: THEOREM_OF.get(form) for form in ("step", "node", "whole")} == THEOREMS_OF_CHECKER

@@ -1,7 +1,7 @@
-"""The Coq text of every rule has the law of the emitted sequence that its Python text has, exactly.
+"""The translation of every rule's text has the law of the emitted sequence that the Python text has, exactly.
 
-The theorems speak of the Coq texts, everything else in the project of the Python texts; that both are the
-same rule is what these comparisons show, on random rational targets, drafts and trees.
+The theorems speak of the translations, everything else in the project of the Python texts. These comparisons,
+on random rational targets, drafts and trees, would show a translator that says something else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from losslesscheck import rules
-from losslesscheck.law import UNDEFINED
+from losslesscheck.law import UNDEFINED, rows
 from losslesscheck.machines.exact import exact_law, fraction
 from losslesscheck.proofs import FOLDER
 from losslesscheck.proofs.theorems import SCOPES
@@ -30,6 +30,9 @@ from tests.proofs.coq_laws import (
 )
 from tests.proofs.translation_cases import Case, cases, has_equal_siblings, small_cases, threshold_cases
 from tests.proofs.user_rules import USER_RULES
+from tests.rules.laws import one_hot
+
+pytestmark = pytest.mark.xdist_group("translation")  # the fixtures are worth a minute
 
 FAULTY_CASES = 16
 """How many of a rule's instances a fault in it is looked for on."""
@@ -165,10 +168,22 @@ def difference(case: Case, coq: Law, python: Law) -> str:
 
 
 @pytest.mark.parametrize("name", SCOPES)
-def test_both_texts_have_the_same_law(name, coq_laws):
+def test_the_laws_agree(name, coq_laws):
+    """The law is the Python text's, and it is what the theorem says: the target's, or greedy decoding's."""
     for case, found in zip(cases(name), coq_laws[name], strict=True):
         expected = python_law(case)
         assert found == expected, difference(case, found, expected)
+        if not (case.rule.distinct_siblings and has_equal_siblings(case.instance.tree)):
+            assert lossless(case, found), f"the law is not the target's: {case}"
+
+
+def lossless(case: Case, law: Law) -> bool:
+    target, _ = case.instance.models()
+
+    def wanted(context: tuple[int, ...]) -> list[Fraction]:
+        return one_hot(target.exact(context)) if case.rule.greedy else target.exact(context)
+
+    return not any(any(row.differences) for row in rows(law, case.instance.vocabulary, wanted))
 
 
 @pytest.mark.parametrize("name", FAULTS)
@@ -252,7 +267,7 @@ def test_the_instances_are_of_every_kind(name):
 
 def test_the_thresholds_are_of_every_kind():
     compared = [tuple(case.rule.settings.values()) for case in threshold_cases()]
-    assert {(single < 1, acc < 1) for single, acc in compared} == {
+    assert {(single < 1, acc < 1) for single, acc in compared} >= {
         (False, True),
         (True, False),
         (True, True),

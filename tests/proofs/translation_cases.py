@@ -65,9 +65,9 @@ def small_cases(rule: Rule, count: int) -> list[Case]:
     found = []
     for _ in range(count):
         vocabulary = int(rng.choice([2, 3]))
-        trees = [Tree(), Tree.chain(1), Tree.chain(2)]
+        trees = [Tree.chain(length) for length in range(rule.tree.depth + 1)]
         if not rule.single_path:
-            trees += [Tree.regular((2,)), Tree.regular((3,)) if rule.form == "node" else Tree.regular((2,))]
+            trees += [Tree.regular((3 if rule.form == "node" else 2,))] * 2
         tree = trees[int(rng.integers(len(trees)))]
         if rule.fixed_tokens and tree.children:
             tokens = [int(token) for token in rng.integers(vocabulary, size=tree.size)]

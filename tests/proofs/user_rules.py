@@ -1,6 +1,6 @@
 """Rules as somebody else might write them, lossless and lossy, that use all that is translated."""
 
-# ruff: noqa: RUF005, SIM201 -- ways of writing the same are all to be translated
+# ruff: noqa: RUF005, RUF034, SIM201 -- ways of writing the same are all to be translated
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def swapped(m, target, draft, accept, reject):
     return reject(m.norm(m.relu(draft - target)))
 
 
-@rule
+@rule(single_path=True, tree=Tree.chain(1))
 def many_flips(m, p, q, accept, reject):
     x, y = m.draw(q), m.draw(p)
     first = m.flip(p[x]) or m.flip(q[y])
@@ -203,6 +203,59 @@ def first_likely(m, p, token, accept, reject, tried=()):
     )
 
 
+@rule(single_path=True, tree=Tree.chain(1))
+def helped(m, p, q, accept, reject):
+    """Functions that call one another, with the same names for other things."""
+    best, x = m.argmax(p), m.draw(q)
+
+    def is_best(y):
+        return y == best and not m.flip(p[x])
+
+    def is_good(x):
+        best = m.draw(p)
+        if is_best(x):
+            return p[best] > q[x]
+        y = best
+        return is_best(y) or (y == x and m.coin() < q[best])
+
+    for y in (x, m.argmax(q)):
+        if is_good(y):
+            best = m.argmax(q)
+        elif is_best(best):
+            continue
+        x = y
+    return accept(x) if is_best(x) else reject(m.point(best))
+
+
+@rule
+def valued(m, p, q, accept, reject, tried=()):
+    """Values of a function that it uses in one branch, or nowhere, and literals to choose from."""
+    x = m.draw(q)
+    unused = m.zero if p[x] < q[x] else m.one
+    nothing = () if x in tried else ()
+    for y in ():
+        x = m.argmax(m.point(y))
+
+    def likely(share, count, vector):
+        sum, y = m.sum(vector), m.argmax(p)
+        return sum < share or y == x
+
+    def kept(share, count, vector):
+        sum = m.sum(vector)
+        twice = share + share
+        z = m.argmax(m.min(p, q))
+        if count > len(nothing) + len(()) + 1:
+            y = m.one - sum
+            twice = twice * y
+            return m.flip(share) or z == x
+        first = share < twice
+        return first
+
+    if kept(m.min(1, p[x] / q[x]), len(tried) + 1, m.relu(p - q)) and not unused < 0:
+        return accept(x)
+    return reject(m.norm(m.relu(p - q), otherwise=q), tried=(*tried, x))
+
+
 USER_RULES: list[Rule] = [
     swapped,
     many_flips,
@@ -215,4 +268,6 @@ USER_RULES: list[Rule] = [
     weighted,
     tuned,
     first_likely,
+    helped,
+    valued,
 ]

@@ -13,7 +13,7 @@ from losslesscheck.algebra.field import Rational
 from losslesscheck.machines.any_vocabulary.coordinates import PLACE
 from losslesscheck.machines.any_vocabulary.decisions import Entries, Node, Signature, groups
 from losslesscheck.machines.any_vocabulary.generic import Generic
-from losslesscheck.proofs.theorems import GENERAL
+from losslesscheck.proof import THEOREM_OF
 from losslesscheck.rule import Rule
 
 MOST_TERMS = 8
@@ -86,7 +86,7 @@ def certificate(rule: Rule, settled: list[Settled]) -> dict[str, Any] | None:
         return None
     return {
         "kind": "any-vocabulary",
-        "theorem": GENERAL.get(rule.form),
+        "theorem": THEOREM_OF.get(rule.form),
         "rule": {
             "name": rule.name,
             "hash": text,

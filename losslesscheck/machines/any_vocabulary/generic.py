@@ -187,6 +187,9 @@ class Generic(Explorer):
     def uniform(self, without: Sequence[Any] = ()) -> Vector:
         excluded = list(without)
         if any(isinstance(t, Tried) for t in excluded):
+            # A token for every sibling rejected, and one more: with fewer siblings than tokens, one is left.
+            if sum(isinstance(t, Token) for t in excluded) > 1:
+                raise Undecided("the rule leaves out more than the tokens tried before and one of its own")
             self.suppositions["a node has fewer siblings than the vocabulary has tokens"] = None
         elif excluded:
             self.suppositions[f"the vocabulary has more than {len(excluded)} tokens"] = None

@@ -2,8 +2,11 @@
 
 A step rule is called once, with arbitrary distributions p (the running residual) and q (the draft), and its
 two continuations are replaced by what the theorem's induction gives: ``accept(x)`` emits x, ``reject(r)``
-goes on to emit a token with law r. If the next token then has law p, so it has in every tree. If
-the rule wants to know the tokens tried before, it is called without any and with a stand-in for any.
+goes on to emit a token with law r. If the next token then has law p, so it has in every tree: this is the
+hypothesis ``step_ok`` of the theorem ``tree_lossless`` (proofs/tree.v), for every draft. If the rule wants to
+know the tokens tried before, it is called without any and with a stand-in for any; they may grow by one
+token at a rejection (the theorem's ``grow``), so that with fewer siblings than tokens one is always left
+(its ``admitted``).
 
 A node rule is called with up to so many fixed siblings, equal ones among them unless its claim needs distinct
 ones. Of a rule that is written whole only trees of one level are read, and the laws of the first
@@ -173,3 +176,5 @@ def _require_state(rule: Rule, state: dict[str, Any]) -> None:
             raise Undecided(f"the rule hands {name} on to the next sibling")
         if not isinstance(value, tuple) or not all(isinstance(t, (Token, Tried)) for t in value):
             raise Undecided("the rule hands on as tried what is no tuple of tokens")
+        if sum(isinstance(t, Token) for t in value) > 1:
+            raise Undecided("the rule hands on more than one token more as tried")

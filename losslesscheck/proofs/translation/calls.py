@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 from collections.abc import Callable
+from typing import Any
 
 from losslesscheck.proofs.translation.expressions import Expressions
-from losslesscheck.proofs.translation.gallina import APPLIED, Term, applied, scoped
+from losslesscheck.proofs.translation.gallina import APPLIED, Term, applied, of_known_type, scoped
 from losslesscheck.proofs.translation.values import (
     FALSE,
     NOTHING,
@@ -36,7 +38,7 @@ class Calls(Expressions):
             return self.truth_of_call(node, names, then)
         if self.is_builtin(node.func, "len", names):
             (of,) = self.arguments(node, 1)
-            return self.typed(of, "tokens", names, lambda v: then(applied("nat", "size", v)))
+            return self.typed(of, "tokens", names, lambda v: then(applied("nat", "size", of_known_type(v))))
         if isinstance(called, Term) and called.type == "model":
             (context,) = self.arguments(node, 1)
             return self.typed(
@@ -55,10 +57,15 @@ class Calls(Expressions):
             isinstance(node, ast.Name)
             and node.id == name
             and name not in names
-            and name not in self.bound
-            and name not in self.function.__code__.co_freevars
-            and self.function.__globals__.get(name, getattr(builtins, name)) is getattr(builtins, name)
+            and self.outside(name) is getattr(builtins, name)
         )
+
+    def outside(self, name: str) -> Any:
+        """The global or built-in value that the name means all over the text; ``None`` if it has none."""
+        if name in self.bound or name in self.function.__code__.co_freevars:
+            return None
+        known = {**self.function.__builtins__, **self.function.__globals__}  # type: ignore[attr-defined]
+        return known.get(name)
 
     def arguments(self, node: ast.Call, count: int, optional: str = "") -> list[ast.expr]:
         """The ``count`` positional arguments, and the optional one, if it is there, by place or name."""
@@ -162,18 +169,20 @@ class Calls(Expressions):
             head = f"bind (inverse_transform {v.within(0)})" if coin else f"Draw {v.within(0)}"
             if variable is not None:
                 return scoped(f"{head} (fun {variable} =>", then(Term("token", variable)))
-            name = next(
-                n + i for i in ("", *map(str, range(1, 1000))) for n in "xyz" if n + i not in self.taken()
-            )
-            self.drawn.append(name)
-            body = then(Term("token", name))
-            self.drawn.pop()
+            name, body = self.with_name(lambda name: then(Term("token", name)))
             return scoped(f"{head} (fun {name} =>", body)
 
         return self.typed(vector, "vector", names, drawn)
 
-    def taken(self) -> set[str]:
-        return {*self.used, *self.drawn}
+    def with_name(self, then: Callable[[str], str]) -> tuple[str, str]:
+        """A name that nothing has that could be meant in what follows, and what follows with it."""
+        taken = {*self.used, *self.made}
+        counted = (letter + str(number) for number in itertools.count(1) for letter in "xyz")
+        name = next(name for name in itertools.chain("xyz", counted) if name not in taken)
+        self.made.append(name)
+        body = then(name)
+        self.made.pop()
+        return name, body
 
     def is_new_coin(self, node: ast.expr, names: Names) -> bool:
         match node:

@@ -17,6 +17,7 @@ from losslesscheck.proofs.translation.gallina import (
     let,
     operated,
     related,
+    renamed,
 )
 from losslesscheck.proofs.translation.values import (
     Constant,
@@ -37,6 +38,10 @@ class Conditions(Calls):
     def branch(self, node: ast.expr, names: Names, yes: Callable[[], str], no: Callable[[], str]) -> str:
         """The program that evaluates the condition and goes on as it says."""
         self.count(node)
+        return self.limited(node, self.condition(node, names, yes, no))
+
+    def condition(self, node: ast.expr, names: Names, yes: Callable[[], str], no: Callable[[], str]) -> str:
+        """The same, of whatever length."""
         match node:
             case ast.BoolOp(op=op, values=[first, *rest]) if rest:
                 others = ast.copy_location(ast.BoolOp(op, rest), node) if len(rest) > 1 else rest[0]
@@ -70,7 +75,7 @@ class Conditions(Calls):
                     return self.branch(of, names, yes, no)
                 own = names.get(name)
                 if isinstance(own, Function):
-                    return self.inlined(node, own.definition, names, yes, no)
+                    return self.inlined(node, own, names, yes, no)
         return self.value(node, names, lambda v: self.decided(node, v, yes, no))
 
     def decided(self, node: ast.AST, value: Value, yes: Callable[[], str], no: Callable[[], str]) -> str:
@@ -149,20 +154,28 @@ class Conditions(Calls):
     def inlined(
         self,
         node: ast.Call,
-        definition: ast.FunctionDef,
+        function: Function,
         names: Names,
         yes: Callable[[], str],
         no: Callable[[], str],
     ) -> str:
         """A condition that is a call of the rule's own function, with its text in place of the call.
 
-        The values of its variables are put in where they are used; no name is bound for them.
+        Its arguments and variables are bound to names that nothing else has; see ``bound_as``. Of the
+        rule's names it sees all but coins, which it would have to narrow for the rule.
         """
+        definition = function.definition
         arguments = [argument.arg for argument in definition.args.args]
         given = self.arguments(node, len(arguments))
         local = {*assigned(definition.body), *arguments}
-        outer = {name: value for name, value in names.items() if name not in local | {definition.name}}
-        if {name for name in local if isinstance(names.get(name), Special)}:
+        scope = names if function.scope is None else function.scope
+        scope = {n: v for n, v in scope.items() if n != definition.name and kind_of(v) != "coin"}
+        outer = {
+            n: Function(v.definition, scope) if isinstance(v, Function) else v
+            for n, v in scope.items()
+            if n not in local
+        }
+        if any(isinstance(scope.get(name), Special) for name in local):
             self.refuse(definition, f"`{definition.name}` gives another meaning to an argument of the rule")
 
         def body(statements: Sequence[ast.stmt], inner: Names) -> str:
@@ -174,7 +187,11 @@ class Conditions(Calls):
                 case ast.Expr(value=ast.Constant(value=str())) | ast.Pass():
                     return body(rest, inner)
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    return self.value(value, inner, lambda v: body(rest, {**inner, name: plain(value, v)}))
+                    return self.value(
+                        value,
+                        inner,
+                        lambda v: self.bound_as(value, v, inner, lambda b: body(rest, {**inner, name: b})),
+                    )
                 case ast.If(test=test, body=first, orelse=second):
                     return self.branch(
                         test,
@@ -186,13 +203,39 @@ class Conditions(Calls):
                     return self.branch(value, inner, yes, no)
             self.refuse_this(statements[0])
 
-        def plain(at: ast.expr, value: Value) -> Value:
-            if isinstance(value, (Function, Special)) or kind_of(value) in ("coin", "fresh coin"):
-                self.refuse(at, f"`{shown(at)}` is a {kind_of(value)}, which must keep its name")
-            return value
+        def called(values: Sequence[Value], inner: Names) -> str:
+            if not values:
+                return body(definition.body, inner)
+            place = len(given) - len(values)
+            return self.bound_as(
+                given[place],
+                values[0],
+                names,
+                lambda b: called(values[1:], {**inner, arguments[place]: b}),
+            )
 
-        def called(values: list[Value]) -> str:
-            pairs = zip(arguments, given, values, strict=True)
-            return body(definition.body, {**outer, **{name: plain(at, v) for name, at, v in pairs}})
+        return self.values(given, names, lambda values: called(values, outer))
 
-        return self.values(given, names, called)
+    def bound_as(self, at: ast.expr, value: Value, names: Names, then: Callable[[Value], str]) -> str:
+        """What follows with the value of an argument, or of a variable, of the rule's own function.
+
+        It is bound, so that what Python evaluates stands in the text even if the value is used in one
+        branch only, or nowhere. What cannot fail and is short is put in where it is used.
+        """
+        if not isinstance(value, (Term, Constant)) or kind_of(value) in ("coin", "fresh coin"):
+            self.refuse(at, f"`{shown(at)}` is a {kind_of(value)}, which must keep its name")
+        if isinstance(value, Constant) or value.text.isidentifier() or self.cannot_fail(at, names):
+            return then(value)
+        name, body = self.with_name(lambda name: then(renamed(value, name)))
+        return let(name, value, body)
+
+    def cannot_fail(self, node: ast.expr, names: Names) -> bool:
+        """Whether it is a name, m.one or (), a model's vector after such, or the best token of such."""
+        match node:
+            case ast.Name() | ast.Attribute() | ast.Tuple(elts=[]):
+                return True  # a name has a value, which is bound, or put in as it cannot fail either
+            case ast.Call(func=ast.Attribute(value=m, attr="argmax"), args=[of]):
+                return special(m, names) == "machine" and self.cannot_fail(of, names)
+            case ast.Call(func=ast.Name(id=model), args=[ast.Name() | ast.Tuple(elts=[])]):
+                return kind_of(names[model]) == "model"
+        return False

@@ -21,6 +21,8 @@ from losslesscheck.proofs.translation.gallina import (
     Term,
     Type,
     applied,
+    is_bare,
+    of_known_type,
     operated,
     related,
 )
@@ -32,6 +34,7 @@ from losslesscheck.proofs.translation.values import (
     Names,
     Untranslatable,
     Value,
+    bound_by,
     converted,
     in_words,
     is_integer,
@@ -42,6 +45,11 @@ from losslesscheck.proofs.translation.values import (
 
 MOST_STEPS = 3000
 """Statements and conditions, counted again in every branch that they are written out in."""
+
+LONGEST = 100_000
+"""Characters of a text, or of a part of it."""
+
+_LARGEST_FOLDED: Final = 2**64
 
 _FOLDED: Final[Mapping[type[ast.cmpop], Callable[[Any, Any], bool]]] = {
     ast.Eq: operator.eq,
@@ -76,12 +84,11 @@ class Expressions:
     def __init__(self, function: FunctionType, text: ast.FunctionDef, title: str) -> None:
         self.function, self.title = function, title
         parts = list(ast.walk(text))
-        names = [part for part in parts if isinstance(part, ast.Name)]
         self.bound = {part.arg for part in parts if isinstance(part, ast.arg)}
-        self.bound |= {part.name for part in parts if isinstance(part, ast.FunctionDef)}
-        self.bound |= {name.id for name in names if not isinstance(name.ctx, ast.Load)}
-        self.used = {name.id for name in names} | self.bound
-        self.drawn: list[str] = []  # names in scope of draws that are no variables of the rule
+        self.bound |= {name for part in parts for name in bound_by(part)}
+        self.loaded = {p.id for p in parts if isinstance(p, ast.Name) and isinstance(p.ctx, ast.Load)}
+        self.used = self.loaded | self.bound
+        self.made: list[str] = []  # names in scope that are no variables of the rule
         self.steps = 0
 
     def refuse(self, node: ast.AST, what: str) -> NoReturn:
@@ -96,12 +103,28 @@ class Expressions:
         if self.steps > MOST_STEPS:
             self.refuse(node, "there are too many branches to write each one out")
 
+    def limited(self, node: ast.AST, text: str) -> str:
+        """The text, which must not be too long."""
+        if len(text) > LONGEST:
+            self.refuse(node, f"the text has more than {LONGEST} characters in Coq")
+        return text
+
     def value(self, node: ast.expr, names: Names, then: Callable[[Value], str]) -> str:
         """The program that evaluates the expression and goes on with its value."""
+
+        def go_on(value: Value) -> str:
+            if isinstance(value, Term):
+                self.limited(node, value.text)
+            return then(value)
+
+        return self.limited(node, self.expression(node, names, go_on))
+
+    def expression(self, node: ast.expr, names: Names, then: Callable[[Value], str]) -> str:
+        """The same, of whatever length."""
         match node:
             case ast.Constant(value=bool() | int() | str() | None as known):
                 return then(Constant(known))
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as known)):
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=known)) if type(known) is int:
                 return then(Constant(-known))
             case ast.Name():
                 return then(self.name(node, names))
@@ -251,15 +274,19 @@ class Expressions:
         return self.values([of, bound], names, taken)
 
     def choice(self, node: ast.IfExp, names: Names, then: Callable[[Value], str]) -> str:
-        """``a if condition else b``: one term where nothing is random in it."""
+        """``a if condition else b``: one term where nothing is random in it.
+
+        Only a condition that is known, so that nothing is evaluated for it, is left out.
+        """
         reached: dict[ast.expr, Value | None] = {}
+        evaluated = ""
 
         def reach(chosen: ast.expr) -> str:
             reached[chosen] = self.alone(chosen, names)
             return ""
 
         if not self.is_random(node.test, names):
-            self.branch(node.test, names, lambda: reach(node.body), lambda: reach(node.orelse))
+            evaluated = self.branch(node.test, names, lambda: reach(node.body), lambda: reach(node.orelse))
         values = [value for value in reached.values() if value is not None]
         if not values or len(values) < len(reached):
             return self.branch(
@@ -268,15 +295,18 @@ class Expressions:
                 lambda: self.value(node.body, names, then),
                 lambda: self.value(node.orelse, names, then),
             )
-        if len(values) == 1:
+        if not evaluated:
             return then(values[0])
         kind = next(
             (v.type for v in values if isinstance(v, Term)), "nat" if is_integer(values[0]) else "bool"
         )
-        a, b = (self.as_type(chosen, value, kind) for chosen, value in zip(reached, values, strict=True))
-        texts = dict(zip(reached, (a.text, b.text), strict=True))
+        terms = [self.as_type(chosen, value, kind) for chosen, value in zip(reached, values, strict=True)]
+        if all(map(is_bare, terms)):
+            terms = [of_known_type(term) for term in terms]
+        texts = {chosen: term.text for chosen, term in zip(reached, terms, strict=True)}
         text = self.branch(node.test, names, lambda: texts[node.body], lambda: texts[node.orelse])
-        return then(Term(kind, text.replace("\n", " "), LOOSE, least=min(a.least, b.least)))
+        least = min(term.least for term in terms)
+        return then(Term(kind, text.replace("\n", " "), LOOSE, least=least))
 
     def alone(self, node: ast.expr, names: Names) -> Value | None:
         """The value of an expression that is a single term; ``None`` if it draws or branches."""
@@ -310,31 +340,38 @@ class Expressions:
     def compared(self, node: ast.AST, a: Value, op: ast.cmpop, b: Value) -> Value:
         kind, kinds = type(op), (kind_of(a), kind_of(b))
 
-        def both(kind: Type) -> tuple[Term, Term]:
-            return self.as_type(node, a, kind), self.as_type(node, b, kind)
+        def both(first: Type, second: Type) -> tuple[Term, Term]:
+            x, y = converted(a, first), converted(b, second)
+            if x is None or y is None:
+                self.refuse(
+                    node, f"`{shown(node)}` compares a {in_words(kinds[0])} with a {in_words(kinds[1])}"
+                )
+            return x, y
 
         if isinstance(a, Constant) and isinstance(b, Constant):
             types = {type(a.value), type(b.value)}
             if kind in _FOLDED and (types == {int} or (types == {str} and kind in _EQUAL)):
                 return Constant(_FOLDED[kind](a.value, b.value))
-        elif kind in _EQUAL and (kinds == ("token", "token") or "nat" in kinds):
-            x, y = both("nat" if "nat" in kinds else "token")
+        elif kind in _EQUAL:
+            same: Type = "nat" if "nat" in kinds else "token"
+            x, y = both(same, same)
             return related(x, _EQUAL[kind], y)
-        elif kind in _MEMBER and kinds == ("token", "tokens"):
-            return related(self.as_type(node, a, "token"), _MEMBER[kind], self.as_type(node, b, "tokens"))
-        elif (kind in ORDER or kind in _TURNED) and ("number" in kinds or "nat" in kinds):
-            x, y = both("number" if "number" in kinds else "nat")
+        elif kind in _MEMBER:
+            x, y = both("token", "tokens")
+            return related(x, _MEMBER[kind], y)
+        elif kind in ORDER or kind in _TURNED:
+            same = "nat" if "nat" in kinds else "number"
+            x, y = both(same, same)
             return related(x, ORDER[kind], y) if kind in ORDER else related(y, _TURNED[kind], x)
-        self.refuse(node, f"`{shown(node)}` compares a {kinds[0]} with a {kinds[1]}")
+        self.refuse_this(node)
 
 
 def _folded(a: Any, op: type[ast.operator], b: Any) -> Constant | None:
-    """An operation on two integers that are known."""
-    if type(a) is int and type(b) is int:
-        if op is ast.Add:
-            return Constant(a + b)
-        if op is ast.Sub:
-            return Constant(a - b)
-        if op is ast.Mult:
-            return Constant(a * b)
-    return None
+    """An operation on two integers that are known, and not large."""
+    if not (type(a) is int and type(b) is int and max(abs(a), abs(b)) <= _LARGEST_FOLDED):
+        return None
+    if op is ast.Add:
+        return Constant(a + b)
+    if op is ast.Sub:
+        return Constant(a - b)
+    return Constant(a * b) if op is ast.Mult else None

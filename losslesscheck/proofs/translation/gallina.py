@@ -82,11 +82,27 @@ def related(a: Term, relation: str, b: Term) -> Term:
     """A relation of two terms."""
     if a.type == "nat" and relation in ("<", "<="):
         return Term("bool", f"({a.counted(RELATION - 1)} {relation} {b.counted(RELATION - 1)})%N")
-    return Term("bool", f"{a.within(RELATION - 1)} {relation} {b.within(RELATION - 1)}", RELATION)
+    left = of_known_type(a) if a.type == "number" and is_bare(b) else a
+    return Term("bool", f"{left.within(RELATION - 1)} {relation} {b.within(RELATION - 1)}", RELATION)
+
+
+def renamed(term: Term, name: str) -> Term:
+    """The variable that stands for the term."""
+    return Term("coin" if term.type == "fresh coin" else term.type, name, least=term.least)
 
 
 def natural(value: int) -> Term:
     return Term("nat", f"{value}%N", ATOM, str(value), ATOM, value)
+
+
+def is_bare(term: Term) -> bool:
+    """Whether it is made of literals only, which do not tell Coq which world they are of."""
+    return term.type not in ("nat", "bool") and identifiers(term.text) <= RESERVED
+
+
+def of_known_type(term: Term) -> Term:
+    """The term with its type written beside it, if Coq could not infer it."""
+    return Term(term.type, f"({term.text} : {IN_COQ[term.type]})") if is_bare(term) else term
 
 
 def indented(text: str) -> str:
@@ -99,8 +115,7 @@ def beside(head: str, text: str) -> str:
 
 
 def let(name: str, value: Term, body: str) -> str:
-    # A literal does not tell Coq its type.
-    kind = "" if identifiers(value.text) else f" : {IN_COQ[value.type]}"
+    kind = f" : {IN_COQ[value.type]}" if is_bare(value) else ""
     return f"let {name}{kind} := {value.text} in\n{body}"
 
 

@@ -1,27 +1,27 @@
 """Statements of a rule's text as one program, each branch with a copy of all that follows it."""
 
 from __future__ import annotations
+import __future__
 
 import ast
+import inspect
+import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Final
 
-from losslesscheck.proofs.translation.conditions import Conditions
 from losslesscheck.proofs.translation.gallina import (
-    IN_COQ,
     Term,
     Type,
     applied,
     identifiers,
     indented,
     let,
-    natural,
-    operated,
-    scoped,
+    renamed,
     variable,
 )
+from losslesscheck.proofs.translation.loops import Flow, Loops
 from losslesscheck.proofs.translation.values import (
     NOTHING,
     Constant,
@@ -29,7 +29,6 @@ from losslesscheck.proofs.translation.values import (
     Names,
     Special,
     Value,
-    assigned,
     kind_of,
     shown,
     special,
@@ -42,36 +41,50 @@ _CONTINUATIONS: Final[dict[Form, tuple[str, ...]]] = {
     "node": ("accept", "end"),
     "whole": ("tree",),
 }
-_CARRIED: Final = {"number", "vector", "token", "tokens", "nat", "bool", "coin"}
 
 
-@dataclass(frozen=True)
-class Flow:
-    """Where a block goes on: at its end, and at the ``continue`` and ``break`` of the loop around it."""
-
-    end: Callable[[Names], str]
-    next: Callable[[Names], str] | None = None
-    after: Callable[[Names], str] | None = None
-
-
-class Statements(Conditions):
+class Statements(Loops):
     """The statements of a rule."""
 
     def __init__(self, rule: Rule, text: ast.FunctionDef) -> None:
         super().__init__(rule.function, text, rule.name)  # type: ignore[arg-type]
         self.rule, self.text = rule, text
         self.fixed = {*_CONTINUATIONS[rule.form], *rule.settings, "_"}
+        self.returns = _OUTCOMES[rule.form]
         self.takes_tried = False
 
     # The function
 
     def definition(self, name: str) -> str:
-        for word in self.used:
+        for word in sorted(self.used):
             if not word.isascii():
                 self.refuse(self.text, f"`{word}` is a name that Coq may not read")
+        for word in sorted(self.bound):
+            # Of calls of an exception's name ``parsed`` leaves out what would be its message.
+            other = self.function.__globals__.get(word)
+            if isinstance(other, type) and issubclass(other, BaseException):
+                self.refuse(self.text, f"`{word}` is also the name of an exception outside the rule")
+        self.require_harmless_annotations()
         names, head = self.arguments_of_rule()
         body = self.block(self.text.body, names, Flow(self.fallen_off))
         return f"Definition {name}_text{head}\n{indented(body)}."
+
+    def require_harmless_annotations(self) -> None:
+        """Of the rule's own functions; Python evaluates them where it defines the function."""
+        if self.function.__code__.co_flags & __future__.annotations.compiler_flag:
+            return
+        # ``parsed`` leaves them out.
+        source = ast.parse(textwrap.dedent(inspect.getsource(self.function))).body[0]
+        for own in ast.walk(source):
+            if not isinstance(own, ast.FunctionDef) or own is source:
+                continue
+            arguments = [part for part in ast.walk(own.args) if isinstance(part, ast.arg)]
+            for written in (own.returns, *(argument.annotation for argument in arguments)):
+                known = isinstance(written, ast.Name) and self.outside(written.id) is not None
+                if not (written is None or isinstance(written, ast.Constant) or known):
+                    self.refuse(
+                        written, f"`{shown(written)}` is an annotation that is evaluated and may fail"
+                    )
 
     def fallen_off(self, names: Names) -> str:
         self.refuse(self.text, "the text may end without returning")
@@ -80,13 +93,13 @@ class Statements(Conditions):
         """The arguments' values, and the head of the definition, which binds them."""
         form, a, text = self.rule.form, self.text.args, self.text
         last, defaults = _CONTINUATIONS[form], self.rule.function.__defaults__
-        places = [argument.arg for argument in (*a.posonlyargs, *a.args)]
+        places = [argument.arg for argument in a.args]
         self.takes_tried = form == "step" and places[-1:] == ["tried"]
         if self.takes_tried:
             places.pop()
         if form == "whole" and len(places) == 3:
             self.refuse(text, "it is handed no token tree, and builds its own")
-        if a.vararg or a.kwarg or "tried" in places or tuple(places[3:]) != last:
+        if a.posonlyargs or a.vararg or a.kwarg or "tried" in places or tuple(places[3:]) != last:
             self.refuse(text, f"the arguments are not (m, p, q, {', '.join(last)})")
         if (defaults or ()) != (((),) if self.takes_tried else ()):
             self.refuse(text, "an argument has a default value other than tried = ()")
@@ -121,8 +134,11 @@ class Statements(Conditions):
         """The program that the statements are, each branch with a copy of all that follows it."""
         if not statements:
             return flow.end(names)
-        first, rest = statements[0], statements[1:]
-        self.count(first)
+        self.count(statements[0])
+        return self.limited(statements[0], self.statement(statements[0], statements[1:], names, flow))
+
+    def statement(self, first: ast.stmt, rest: Sequence[ast.stmt], names: Names, flow: Flow) -> str:
+        """The same of the first one and the rest."""
 
         def go_on(names: Names) -> str:
             return self.block(rest, names, flow)
@@ -161,10 +177,6 @@ class Statements(Conditions):
                 return self.returned(value, names)
         self.refuse(first, f"`{shown(first)}` is a statement that is not translated")
 
-    def require_free(self, node: ast.AST, name: str, names: Names) -> None:
-        if name in self.fixed or isinstance(names.get(name), Function):
-            self.refuse(node, f"`{name}` is given another meaning")
-
     def assign(
         self, node: ast.stmt, name: str, value: ast.expr, names: Names, go_on: Callable[[Names], str]
     ) -> str:
@@ -183,7 +195,7 @@ class Statements(Conditions):
             return go_on({**names, name: value})
         term = self.storable(node, value)
         word = variable(name)
-        return let(word, term, go_on({**names, name: _renamed(term, word)}))
+        return let(word, term, go_on({**names, name: renamed(term, word)}))
 
     def storable(self, node: ast.stmt, value: Value) -> Term:
         """The value as a term that a variable can stand for."""
@@ -210,7 +222,7 @@ class Statements(Conditions):
 
         def bind(found: list[Value]) -> str:
             terms = [self.storable(node, value) for value in found]
-            new = {w: _renamed(term, variable(w)) for w, term in zip(words, terms, strict=True)}
+            new = {w: renamed(term, variable(w)) for w, term in zip(words, terms, strict=True)}
             body = go_on({**names, **new})
             if any(variable(w) in identifiers(t.text) for i, w in enumerate(words) for t in terms[i + 1 :]):
                 pattern = ", ".join(map(variable, words))
@@ -220,96 +232,6 @@ class Statements(Conditions):
             return body
 
         return self.values(values, names, bind)
-
-    # Loops
-
-    def loop(self, node: ast.For, names: Names, go_on: Callable[[Names], str]) -> str:
-        """``each`` item; its state is the variables from before the loop that the body changes."""
-        if node.orelse or not isinstance(node.target, ast.Name):
-            self.refuse(node, "a loop with an else, or over several variables, is not translated")
-        item = node.target.id
-        if item != "_":
-            self.require_free(node, item, names)
-        if item in names:
-            self.refuse(node, f"`{item}` has a value before the loop over it")
-        changed = {*assigned(node.body)}
-        words = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
-        loaded = {word.id for word in words if isinstance(word.ctx, ast.Load)}
-        carried = [w for w, v in names.items() if w in changed or (kind_of(v) == "coin" and w in loaded)]
-        terms = {}
-        for word in carried:
-            self.require_free(node, word, names)
-            value = names[word]
-            if not isinstance(value, Term) or value.type not in _CARRIED:
-                self.refuse(node, f"`{word}` is a {kind_of(value)}, and the loop changes it")
-            terms[word] = value
-        inside = {**names, **{w: _renamed(replace(t, least=0), variable(w)) for w, t in terms.items()}}
-        binder = _tuple([variable(w) for w in carried], "_", "'")
-        left_early = False
-
-        def state(at: Names) -> str:
-            return _tuple([self.still(node, w, at[w], t).text for w, t in terms.items()], "tt")
-
-        def next_item(at: Names) -> str:
-            return f"next {state(at)}"
-
-        def leave(at: Names) -> str:
-            nonlocal left_early
-            left_early = True
-            return f"after {state(at)}"
-
-        def program(items: str, of: Term) -> str:
-            within = {**inside, item: of}
-            body = self.block(node.body, within, Flow(next_item, next_item, leave))
-            binds = of.text if item in loaded else "_"
-            head = f"each {items} {state(names)} (fun {binds} {binder} next =>"
-            loop = f"{head}\n{indented(body)})"
-            rest = go_on(inside)
-            if not left_early:
-                return f"{loop}\n{scoped(f'(fun {binder} =>', rest)}"
-            kinds = (
-                " * ".join(
-                    f"({IN_COQ[t.type]})" if t.type == "coin" else IN_COQ[t.type] for t in terms.values()
-                )
-                or "unit"
-            )
-            returns = f"program W ({_OUTCOMES[self.rule.form]})"
-            return f"let after : {kinds} -> {returns} := fun {binder} =>\n{indented(rest)} in\n{loop}\nafter"
-
-        return self.items(node, names, program)
-
-    def still(self, node: ast.AST, word: str, value: Value, before: Term) -> Term:
-        """The value of a variable at the end of a loop's body, which must have the type it had before."""
-        if not isinstance(value, Term) or value.type != before.type:
-            self.refuse(node, f"`{word}` is a {before.type} before the loop and a {kind_of(value)} in it")
-        return value if value.level == 0 else replace(value, text=f"({value.text})", level=0)
-
-    def items(self, node: ast.For, names: Names, then: Callable[[str, Term], str]) -> str:
-        """The items of the loop, and one of them."""
-        assert isinstance(node.target, ast.Name)
-        word = variable(node.target.id)
-        if not (isinstance(node.iter, ast.Call) and self.is_builtin(node.iter.func, "range", names)):
-            return self.typed(node.iter, "tokens", names, lambda of: then(of.within(0), Term("token", word)))
-        bounds = self.arguments(node.iter, min(2, max(1, len(node.iter.args))))
-        match bounds:
-            case [ast.Constant(value=a), ast.BinOp(left=b, op=ast.Add(), right=ast.Constant(value=c))] if (
-                a == c
-            ):
-                bounds, shift = [bounds[0], b], True  # range(a, b + a)
-            case _:
-                shift = False
-
-        def counted(values: list[Value]) -> str:
-            first = self.as_type(bounds[0], values[0], "nat") if len(values) == 2 else natural(0)
-            end = self.as_type(bounds[-1], values[-1], "nat")
-            # Where b is below a, b - a is 0 for natural numbers, and range(a, b) is empty.
-            return numbers(first, end if shift or len(values) == 1 else operated("nat", end, "-", first))
-
-        def numbers(first: Term, count: Term) -> str:
-            listed = applied("tokens", "iota", Term("nat", first.counted(0)), count)
-            return then(f"({listed.text})", Term("nat", word, least=first.least))
-
-        return self.values(bounds, names, counted)
 
     # Returning
 
@@ -352,14 +274,3 @@ def _is_plain(definition: ast.FunctionDef) -> bool:
     annotations = [definition.returns, *(argument.annotation for argument in a.args)]
     others = (a.posonlyargs, a.kwonlyargs, a.vararg, a.kwarg, a.defaults, definition.decorator_list)
     return not any(others) and not any(annotations)
-
-
-def _renamed(term: Term, name: str) -> Term:
-    """The variable that stands for the term."""
-    return Term("coin" if term.type == "fresh coin" else term.type, name, least=term.least)
-
-
-def _tuple(parts: Sequence[str], empty: str, before: str = "") -> str:
-    if len(parts) < 2:
-        return parts[0] if parts else empty
-    return f"{before}({', '.join(parts)})"

@@ -23,9 +23,15 @@ class Constant:
 
 @dataclass(frozen=True)
 class Function:
-    """A function that the rule defines for itself."""
+    """A function that the rule defines for itself.
+
+    Attributes:
+        scope: the values of the rule's names, for a call inside another such function, whose own names
+            it must not see; ``None`` elsewhere, where the names are the rule's own.
+    """
 
     definition: ast.FunctionDef
+    scope: Names | None = None
 
 
 @dataclass(frozen=True)
@@ -83,18 +89,24 @@ def special(node: ast.expr, names: Names) -> str:
     return value.kind if isinstance(value, Special) else ""
 
 
+def bound_by(node: ast.AST) -> Iterator[str]:
+    """The name that the node alone binds, if it binds one, where it stands."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    name = getattr(node, "name", None)  # of a function, a captured pattern, an import
+    if isinstance(name, str):
+        yield name
+
+
 def assigned(statements: Sequence[ast.stmt]) -> Iterator[str]:
-    """The names that the statements bind, those of the functions among them included, but not what is
-    bound inside these."""
+    """The names that the statements bind, reached or not; of the functions among them the names, but not
+    what is bound inside these."""
     waiting: list[ast.AST] = list(statements)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.FunctionDef):
-            yield node.name
-            continue
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            yield node.id
-        waiting += ast.iter_child_nodes(node)
+        yield from bound_by(node)
+        inside = node.body if isinstance(node, ast.FunctionDef) else []
+        waiting += [part for part in ast.iter_child_nodes(node) if part not in inside]
 
 
 def shown(node: ast.AST) -> str:
