@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from losslesscheck.errors import NotInstalled
+from losslesscheck.proofs.audit import standing
 from losslesscheck.proofs.coq import Coq, find
 
 
@@ -20,6 +22,9 @@ def coq() -> Coq:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checks note in the user's cache that they passed: not in the real one."""
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Checks note in the user's cache that they passed: not in the real one, nor for other tests."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    standing.cache_clear()
+    yield
+    standing.cache_clear()

@@ -25,8 +25,6 @@ from losslesscheck.proofs.coq import Coq
 from losslesscheck.proofs.theorems import SCOPES, THEOREMS, get, of_text
 from losslesscheck.verdict import Evidence
 
-pytestmark = pytest.mark.xdist_group("audit")
-
 SMALL = ("world", "program")
 """A few theories that stand by themselves: checks of changed ones need not compile them all."""
 
@@ -67,7 +65,7 @@ def test_every_theorem_is_closed_and_as_audited(coq: Coq) -> None:
     standing = audit.standing()
     assert standing.by == "this machine"
     assert coq.version in str(standing)
-    assert all(f"  {t.name}" in show.report_text(report) for t in THEOREMS)
+    assert f"{len(THEOREMS)} of {len(THEOREMS)} theorems: {CLOSED}" in show.report_text(report)
     assert json.loads(json.dumps(show.report_dict(report)))["passed"] is True
 
 

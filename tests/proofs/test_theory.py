@@ -15,8 +15,6 @@ from losslesscheck.proofs.theorems import SCOPES
 from losslesscheck.proofs.theory import theory
 from losslesscheck.rule import rule
 
-pytestmark = pytest.mark.xdist_group("audit")
-
 
 @pytest.fixture(scope="module")
 def compiled(coq: Coq, tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -32,8 +32,6 @@ from tests.proofs.translation_cases import Case, cases, has_equal_siblings, smal
 from tests.proofs.user_rules import USER_RULES
 from tests.rules.laws import one_hot
 
-pytestmark = pytest.mark.xdist_group("translation")  # the fixtures are worth a minute
-
 FAULTY_CASES = 16
 """How many of a rule's instances a fault in it is looked for on."""
 
