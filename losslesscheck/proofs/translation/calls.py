@@ -64,7 +64,7 @@ class Calls(Expressions):
         """The global or built-in value that the name means all over the text; ``None`` if it has none."""
         if name in self.bound or name in self.function.__code__.co_freevars:
             return None
-        known = {**self.function.__builtins__, **self.function.__globals__}  # type: ignore[attr-defined]
+        known = {**self.function.__builtins__, **self.function.__globals__}
         return known.get(name)
 
     def arguments(self, node: ast.Call, count: int, optional: str = "") -> list[ast.expr]:
