@@ -272,7 +272,7 @@ def compile_theories(folder: str, debug: bool) -> None:
     def run() -> None:
         from losslesscheck.proofs.check import compile_into
 
-        compile_into(Path(folder), tell=lambda what: click.echo(f"{what} …", err=True))
+        compile_into(Path(folder), tell=_tell)
 
     _guarded(run, debug)
     click.echo(f"In {folder}: coqc -w none -Q . Losslesscheck YOURS.v")
@@ -294,15 +294,17 @@ def check_theorems(thorough: bool, renew: bool, as_json: bool, debug: bool) -> N
         from losslesscheck.proofs.check import check_installed
         from losslesscheck.proofs.coq import find
 
-        return check_installed(
-            find(), thorough=thorough, renew=renew, tell=lambda what: click.echo(f"{what} …", err=True)
-        )
+        return check_installed(find(), thorough=thorough, renew=renew, tell=_tell)
 
     report = _guarded(run, debug)
     from losslesscheck.proofs import show
 
     click.echo(_json(show.report_dict(report)) if as_json else show.report_text(report))
     sys.exit(0 if report.passed else 1)
+
+
+def _tell(what: str) -> None:
+    click.echo(f"{what} …", err=True)
 
 
 def _tree(options: dict[str, Any]) -> Any:

@@ -150,10 +150,11 @@ def evidence(rule: Rule) -> dict[str, str]:
     size = f"on the tree {rule.tree}" if rule.takes_tree else "on the tree that it builds"
     every = "every target" if rule.form == "node" or rule.fixed_tokens else "every target and draft"
     if rule.broken or not rule.claims_lossless:
+        nothing = "nothing: what does not hold cannot be proved"
         return {
-            "theorem": "nothing: what does not hold cannot be proved",
-            "any-vocabulary": "nothing: what does not hold cannot be proved",
-            "all-distributions": "nothing: what does not hold cannot be proved",
+            "theorem": nothing,
+            "any-vocabulary": nothing,
+            "all-distributions": nothing,
             "exact": "a small counterexample, in fractions",
             "monte-carlo": "a bias, if it is large enough to be seen in the samples",
         }

@@ -1,7 +1,8 @@
 """Machine-checked theorems: the theories beside this file, written for Coq with MathComp.
 
-``theorems`` is the map claim → theorem → file → test; ``coq`` runs Coq on the theories; ``audit`` checks
-them and keeps the record of it that is shipped; ``show`` is what the command line says of them.
+``theorems`` is the map claim → theorem → file → test; ``coq`` runs Coq on the theories; ``check`` checks
+them, and ``audit`` keeps the records of that; ``translate`` turns a rule's text into a definition, ``theory``
+into a theory to begin with; ``show`` is what the command line says of them.
 """
 
 from pathlib import Path

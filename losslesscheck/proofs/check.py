@@ -197,7 +197,7 @@ def compile_into(folder: Path, *, tell: Tell = lambda what: None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for path in FOLDER.glob("*.v"):
             shutil.copyfile(path, folder / path.name)
-    except (OSError, shutil.SameFileError) as error:
+    except OSError as error:
         raise InputError(f"folder: cannot copy the theories to {folder}: {error}") from None
     theories = sorted(path.stem for path in FOLDER.glob("*.v"))
     tell(f"compiling {len(theories)} theories")

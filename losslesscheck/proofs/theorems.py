@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from losslesscheck import rules
 from losslesscheck.errors import InputError
 from losslesscheck.proofs import FOLDER
 
@@ -64,7 +65,7 @@ def _listed() -> tuple[Theorem, ...]:
         text = f"The text of {rule}, translated mechanically from Python,"
         same = f"{text} has the law of the form to be read in rules.v."
         listed.append(Theorem("faithful", f"{rule}_text_law", same, test))
-        what = "is greedy decoding" if rule in ("tree_greedy", "blockwise") else "is lossless"
+        what = "is greedy decoding" if rules.get(rule).greedy else "is lossless"
         listed.append(Theorem("faithful", of_text(rule), f"{text} {what}, for {scope}.", test))
         sound = f"What is emitted by the text of {rule}, translated mechanically from Python, is a law."
         listed.append(Theorem("texts_sound", f"{rule}_text_sound", sound, test))

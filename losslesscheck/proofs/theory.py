@@ -103,10 +103,10 @@ def theory(rule: Rule) -> str:
     """
     definition = translate(rule)
     name = definition.removeprefix("Definition ").partition("_text")[0]
-    takes_token = re.search(r"\bx0\b", definition) is not None or rule.greedy
     used = re.search(r"\bx0\b", definition) is not None
     text = f"@{name}_text W x0" if used else f"@{name}_text W"
-    facts = {"name": name, "text": f"({text})", "applied": text, "x0": " (x0 : T)" if takes_token else ""}
+    token = " (x0 : T)" if used or rule.greedy else ""
+    facts = {"name": name, "text": f"({text})", "applied": text, "x0": token}
     head = _HEAD.format(name=rule.name, definition=definition)
     if rule.form == "step":
         parts = _FIXED if rule.fixed_tokens else _DRAWN

@@ -58,9 +58,14 @@ def off(rule: Rule, p: Model | Row, q: Model | Row | None = None, tree: Tree | N
     emitted = law(rule, target, q, tree)
     if UNDEFINED in emitted:
         return f"undefined with probability {emitted[UNDEFINED]}"
+    return law_off(emitted, target, greedy=rule.greedy)
+
+
+def law_off(emitted: dict[tuple[Any, ...], Fraction], target: Model, *, greedy: bool = False) -> str:
+    """Where a law without undefined mass is not the target's, as text; empty if nowhere."""
 
     def demanded(context: tuple[int, ...]) -> Row:
-        return one_hot(target.exact(context)) if rule.greedy else target.exact(context)
+        return one_hot(target.exact(context)) if greedy else target.exact(context)
 
     for found in rows(emitted, target.vocabulary, demanded):
         if any(found.differences):
