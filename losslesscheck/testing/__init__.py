@@ -1,0 +1,1 @@
+"""Tests of implementations: point it at a function, a kernel or an engine."""

@@ -1,0 +1,97 @@
+"""Runs a subject on a problem, batch after batch, and counts what it emits."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from losslesscheck.errors import InputError
+from losslesscheck.machines.monte_carlo.tally import Counts, Plan, Tally, gather
+from losslesscheck.testing.drafting import Drafter
+from losslesscheck.testing.problem import Problem
+from losslesscheck.testing.subject import Emitted, Subject
+
+PILOT = 4096
+"""Steps of the pilot run, which settles what is counted and is not counted itself."""
+
+NUMBERS = 2**18
+"""Probabilities of the target in a batch: few enough for a core's own cache."""
+
+LARGEST_BATCH = 4096
+
+
+class Sampler:
+    """Runs a subject on a problem.
+
+    What is counted, and every batch, depends on the seed and on the sizes of the batches before.
+
+    Args:
+        subject: the implementation.
+        problem: what it is run on; its probabilities are rounded to the subject's dtype.
+        seed: of drafts, coins and the seeds that the subject is handed.
+
+    Attributes:
+        problem: the rounded problem.
+        steps: how many steps have been counted.
+
+    Raises:
+        InputError: if the problem has what the subject does not take: siblings, or rows of
+            different lengths.
+        SubjectError: if the subject fails in the pilot run.
+    """
+
+    def __init__(self, subject: Subject, problem: Problem, seed: int) -> None:
+        if problem.tree.width > 1 and "parents" not in subject.takes:
+            raise InputError(f"{subject.name} takes no parents, so no tree {problem.tree}")
+        if problem.ragged and "lengths" not in subject.takes:
+            raise InputError(f"{subject.name} takes no lengths, so no rows of different lengths")
+        self.subject, self.problem = subject, problem.rounded(subject.dtype)
+        self.steps = 0
+        self._drafter = Drafter(self.problem, subject.dtype)
+        self._rng = np.random.default_rng(seed)
+        rows = (problem.tree.size + 1) * problem.vocabulary
+        self._most = subject.batch or max(1, min(LARGEST_BATCH, NUMBERS // rows))
+        pilot: Counter[tuple[int, ...]] = Counter()
+        emit = gather(pilot)
+        for size in self._sizes(PILOT):
+            for lanes, columns in by_length(self._step(size)):
+                emit(columns, lanes)
+        self._plan = Plan(self.problem.target, pilot, problem.tree.depth + 1)
+        self._tally = Tally(self._plan)
+
+    def run(self, steps: int) -> None:
+        """Runs and counts so many more steps.
+
+        Raises:
+            SubjectError: if the subject fails.
+        """
+        for size in self._sizes(steps):
+            for lanes, columns in by_length(self._step(size)):
+                self._tally.add(columns, lanes)
+            self.steps += size
+        self._tally.flush()
+
+    def counts(self) -> Counts:
+        """What was emitted so far."""
+        tally = self._tally
+        lengths = dict(sorted(tally.lengths.items()))
+        return Counts(self._plan, tally.counts, self.steps, 0, lengths, tally.skipped)
+
+    def _sizes(self, steps: int) -> list[int]:
+        whole, rest = divmod(steps, self._most)
+        return [self._most] * whole + [rest] * (rest > 0)
+
+    def _step(self, size: int) -> Emitted:
+        return self.subject(self._drafter.batch(size, self._rng))
+
+
+def by_length(emitted: Emitted) -> list[tuple[int, list[np.ndarray]]]:
+    """The rows of a batch by how many tokens they emitted: how many rows, and their tokens by place."""
+    found = []
+    for accepted in range(int(emitted.accepted.max(initial=-1)) + 1):
+        chosen = np.flatnonzero(emitted.accepted == accepted)
+        if len(chosen):
+            tokens = emitted.tokens[chosen, : accepted + 1]
+            found.append((len(chosen), [tokens[:, place] for place in range(accepted + 1)]))
+    return found
