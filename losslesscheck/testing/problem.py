@@ -63,9 +63,9 @@ class Problem:
         For a greedy rule the point mass on the first of the likeliest tokens.
         """
         rows = self.target.floats
-        if not self.rule.greedy:
-            return rows
-        return np.eye(self.vocabulary)[rows.argmax(axis=1)]
+        if self.rule.greedy:
+            rows = np.eye(self.vocabulary)[rows.argmax(axis=1)]
+        return rows
 
     @cached_property
     def hash(self) -> str:

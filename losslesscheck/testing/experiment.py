@@ -1,0 +1,227 @@
+"""An experiment: a subject is run on a problem until its law is refuted or a bias would have shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from losslesscheck import statistics
+from losslesscheck.errors import InputError
+from losslesscheck.law import UNDEFINED, rows
+from losslesscheck.machines.exact import exact_law, vectors
+from losslesscheck.machines.monte_carlo.tally import Counts, Group, Pool
+from losslesscheck.testing.problem import Problem
+from losslesscheck.testing.sampling import Sampler
+from losslesscheck.testing.subject import Subject
+
+FloatArray = npt.NDArray[np.float64]
+
+FIRST_LOOK = 4096
+"""Steps before the first look; the number doubles from look to look."""
+
+POWER = 0.9
+"""The probability with which a bias of the stated size would have been found."""
+
+MOST_STEPS = 10**12
+
+
+@dataclass(frozen=True)
+class Context:
+    """The next tokens after one context, or after a pool of contexts with the same row.
+
+    Attributes:
+        context: the tokens before.
+        samples: how often something followed them.
+        log_e: natural logarithm of the e-value of this context alone.
+        expected, observed: the law that the next token should have, and its frequencies, shape [V].
+    """
+
+    context: tuple[int, ...] | Pool
+    samples: int
+    log_e: float
+    expected: FloatArray = field(repr=False)
+    observed: FloatArray = field(repr=False)
+
+    @property
+    def tv(self) -> float:
+        """½ Σ |observed − expected|."""
+        return float(np.abs(self.observed - self.expected).sum()) / 2
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What an experiment says.
+
+    Attributes:
+        subject: the implementation's name.
+        problem: the problem, as the subject saw it.
+        seed: of the experiment.
+        steps: draft-and-verify steps that were counted.
+        planned: how many it would have counted at most.
+        alpha: bound on the probability that a correct implementation is refuted.
+        log_e: natural logarithm of the e-value; refuted if it reaches log 1/alpha.
+        refuted: whether it did, at any look.
+        contexts: all that were reached, the most suspicious first.
+        biased: those that are refuted on their own, at the same total ``alpha``.
+        tv_bound: upper confidence bound, at level 1 − alpha, on the TV between the law of the first
+            token and the expected one.
+        detectable_tv: the bias of the first token, in TV, that would have been found with probability
+            ``POWER``.
+        accepted: how many steps accepted 0, 1, 2, … draft tokens.
+    """
+
+    subject: str
+    problem: Problem
+    seed: int
+    steps: int
+    planned: int
+    alpha: float
+    log_e: float
+    refuted: bool
+    contexts: tuple[Context, ...]
+    biased: tuple[Context, ...]
+    tv_bound: float
+    detectable_tv: float
+    accepted: tuple[int, ...]
+
+    @property
+    def tokens_per_step(self) -> float:
+        return 1 + float(np.average(np.arange(len(self.accepted)), weights=self.accepted))
+
+
+class Laws:
+    """What the subject's next tokens should follow: the target's rows, or the exact law of a lossy rule."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.lossless = problem.rule.claims_lossless
+
+    @cached_property
+    def sequences(self) -> dict[tuple[int, ...], float]:
+        """The exact law of the emitted sequence under the rule.
+
+        Raises:
+            InputError: if the rule reaches an undefined value here.
+        """
+        return {emitted: _float(weight) for emitted, weight in self._exact.items() if weight}
+
+    @cached_property
+    def _exact(self) -> dict[tuple[int, ...], Any]:
+        p = self.problem
+        law = exact_law(p.rule, p.target, p.draft, p.tree)
+        if law.get(UNDEFINED):
+            raise InputError(f"rule {p.rule.name} is not defined on {p.name}: it reaches 0/0")
+        return law
+
+    @cached_property
+    def _by_context(self) -> dict[tuple[int, ...], FloatArray]:
+        found = rows(self._exact, self.problem.vocabulary, vectors(self.problem.target))
+        return {row.context: np.array([_float(a) for a in row.emitted]) for row in found if row.reached}
+
+    def of(self, group: Group) -> FloatArray:
+        """The law of the next token after a context, shape [V]."""
+        if self.lossless:
+            expected: FloatArray = self.problem.expected[group.row]
+            return expected
+        if isinstance(group.context, Pool):
+            raise InputError(
+                f"vocabulary: the law of {self.problem.rule.name}, which is lossy, differs from context to "
+                f"context, and V = {self.problem.vocabulary} has too many of them"
+            )
+        # A context that the rule never reaches: whatever follows it is a mistake.
+        return self._by_context.get(group.context, np.zeros(self.problem.vocabulary))
+
+
+def steps_for(problem: Problem, min_tv: float, alpha: float) -> int:
+    """How many steps show a bias of the first token of this size, with probability ``POWER``.
+
+    Raises:
+        InputError: if ``min_tv`` is not in (0, 1/2), or that takes more than ``MOST_STEPS``.
+    """
+    if not 0 < min_tv < 0.5:
+        raise InputError(f"min_tv: {min_tv} is not between 0 and 1/2")
+    first = problem.expected[int(problem.target.index(()))]
+    handicap = statistics.combination_handicap(problem.tree.depth + 1)
+    steps = statistics.samples_needed(first, min_tv, alpha=alpha, power=POWER, handicap=handicap)
+    if steps > MOST_STEPS:
+        raise InputError(f"min_tv: {min_tv} takes more than {MOST_STEPS:.0e} steps")
+    return int(steps)
+
+
+def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: int) -> Experiment:
+    """Runs a subject on a problem and tests the law of every next token.
+
+    The law is looked at after 4096, 8192, 16384, … steps, and the run ends when it is refuted. That
+    does not raise the probability of a false alarm: the test is an e-process.
+
+    Args:
+        subject: the implementation.
+        problem: what it is run on.
+        steps: how many draft-and-verify steps at most.
+        alpha: bound on the probability that a correct implementation is refuted.
+        seed: of drafts, coins and the subject's seeds.
+
+    Raises:
+        InputError: if the problem does not suit the subject.
+        SubjectError: if the subject fails.
+    """
+    sampler = Sampler(subject, problem, seed)
+    laws = Laws(sampler.problem)
+    groups = list(sampler.counts().groups())
+    expected = np.array([laws.of(group) for group in groups])
+    lengths = np.array([group.length for group in groups])
+    test = statistics.SequentialTest(expected, lengths, alpha=alpha)
+    following = FIRST_LOOK
+    while True:
+        sampler.run(min(following, steps) - sampler.steps)
+        counts = sampler.counts()
+        look = test.look(_matrix(counts))
+        if look.rejected or sampler.steps >= steps:
+            break
+        following *= 2
+    found = tuple(
+        _context(group, expected[place], float(look.alone[place]))
+        for place, group in enumerate(counts.groups())
+        if group.counts.any()
+    )
+    biased = {groups[place].context for place in look.biased}
+    ordered = tuple(sorted(found, key=lambda c: -c.log_e))
+    return Experiment(
+        subject=subject.name,
+        problem=sampler.problem,
+        seed=seed,
+        steps=sampler.steps,
+        planned=steps,
+        alpha=alpha,
+        log_e=float(look.largest),
+        refuted=look.rejected,
+        contexts=ordered,
+        biased=tuple(c for c in ordered if c.context in biased),
+        tv_bound=float(look.tv_bounds[0]),
+        detectable_tv=statistics.detectable_tv(
+            expected[0],
+            sampler.steps,
+            alpha,
+            POWER,
+            handicap=statistics.combination_handicap(len(np.unique(lengths))),
+        ),
+        accepted=tuple(counts.lengths.get(k, 0) for k in range(1, max(counts.lengths, default=1) + 1)),
+    )
+
+
+def _matrix(counts: Counts) -> npt.NDArray[np.int64]:
+    plan = counts.plan
+    return counts.counts.reshape(plan.slots, plan.vocabulary)
+
+
+def _context(group: Group, expected: FloatArray, log_e: float) -> Context:
+    samples = int(group.counts.sum())
+    return Context(group.context, samples, log_e, expected, group.counts / samples)
+
+
+def _float(value: Any) -> float:
+    return float(int(value.p) / int(value.q))
