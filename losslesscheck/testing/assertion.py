@@ -12,19 +12,16 @@ import numpy.typing as npt
 
 from losslesscheck import rules
 from losslesscheck.errors import InputError
-from losslesscheck.machines.monte_carlo.tally import Pool
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.testing import cases
 from losslesscheck.testing.edges import impossible_token
-from losslesscheck.testing.experiment import POWER, Context, Experiment, run, steps_for
+from losslesscheck.testing.experiment import POWER, Experiment, run, steps_for
+from losslesscheck.testing.message import odds, place, table
 from losslesscheck.testing.minimise import minimised
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Subject
 from losslesscheck.tree import Tree
-
-SHOWN = 8
-"""Tokens of a law that a message shows: those that differ most."""
 
 
 @dataclass(frozen=True)
@@ -182,39 +179,17 @@ def _evidence(experiment: Experiment) -> list[str]:
     lines = [
         f"{problem.rule.name} on {problem.name}, tree {problem.tree}, seed {experiment.seed}: "
         f"{experiment.steps:,} steps",
-        f"Next token {_place(worst.context)} ({worst.samples:,} times):",
-        *_table(worst),
+        f"Next token {place(worst.context)} ({worst.samples:,} times):",
+        *table({"expected": worst.expected, "observed": worst.observed}),
         f"  TV {worst.tv:.4g} observed; of the first token at most {experiment.tv_bound:.4g}",
-        f"e-value {_power(experiment.log_e)}; a correct implementation ever reaches "
-        f"{_power(-math.log(experiment.alpha))} with probability {experiment.alpha:.0e}",
+        f"e-value {odds(experiment.log_e)}; a correct implementation ever reaches "
+        f"{odds(-math.log(experiment.alpha))} with probability {experiment.alpha:.0e}",
     ]
     others = [c for c in experiment.biased if c is not worst]
     if others:
-        named = ", ".join(_place(c.context) for c in others[:3])
+        named = ", ".join(place(c.context) for c in others[:3])
         lines.append(f"Also biased {named}" + (f" and {len(others) - 3} more" if len(others) > 3 else ""))
     return lines
-
-
-def _table(context: Context) -> list[str]:
-    differences = np.abs(context.observed - context.expected)
-    tokens = np.sort(np.argsort(-differences, kind="stable")[:SHOWN])
-    columns = [["token", "expected", "observed"]] + [
-        [str(token), f"{context.expected[token]:.4g}", f"{context.observed[token]:.4g}"]
-        for token in tokens.tolist()
-    ]
-    widths = [max(map(len, column)) for column in columns]
-    return ["  " + "  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)]
-
-
-def _place(context: tuple[int, ...] | Pool) -> str:
-    if isinstance(context, Pool):
-        return f"after {context.length} tokens, where row {context.row} applies"
-    return f"after {list(context)}" if context else "at the start"
-
-
-def _power(log_e: float) -> str:
-    """The exponential of a number as a power of ten."""
-    return "infinite" if math.isinf(log_e) else f"10^{log_e / math.log(10):.1f}"
 
 
 def _rows(problem: Problem) -> list[str]:

@@ -158,11 +158,12 @@ def standalone_tree(draft: Model, *, steps: int, topk: int, draft_tokens: int) -
     beams: list[tuple[float, tuple[int, ...]]] = [(1.0, ())]
     proposed: list[tuple[float, tuple[int, ...]]] = []
     for _ in range(steps):
-        level = []
-        for score, path in beams:
-            row = draft.floats[int(draft.index(path))]
-            for token in np.argsort(-row, kind="stable")[:topk].tolist():
-                level.append((score * float(row[token]), (*path, token)))
+        rows = [(score, path, draft.floats[int(draft.index(path))]) for score, path in beams]
+        level = [
+            (score * float(row[token]), (*path, token))
+            for score, path, row in rows
+            for token in np.argsort(-row, kind="stable")[:topk].tolist()
+        ]
         proposed += level
         beams = sorted(level, key=lambda entry: -entry[0])[:topk]
     if len(proposed) < draft_tokens - 1:

@@ -13,8 +13,9 @@ NOWHERE = -1
 def nodes(batch: Batch, emitted: Emitted) -> IntArray:
     """The node of the tree at which every emitted token was drawn, shape [B, L].
 
-    0 is the root, i+1 draft token i. Row ``nodes[b, k]`` of ``target[b]`` is thus the law that token k of row b should follow. It is
-    ``NOWHERE`` where the tokens before are no path of draft tokens, and after the last token.
+    0 is the root, i+1 draft token i: row ``nodes[b, k]`` of ``target[b]`` is the law that token k of
+    row b should follow. It is ``NOWHERE`` where the tokens before are no path of draft tokens, and
+    after the last token.
     """
     rows, places = emitted.tokens.shape
     found = np.full((rows, places), NOWHERE, dtype=np.int64)

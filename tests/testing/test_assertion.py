@@ -1,0 +1,182 @@
+"""assert_lossless: what passes, what fails, and what the failure says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from losslesscheck import Model, Tree
+from losslesscheck.errors import InputError
+from losslesscheck.testing import SubjectError, assert_lossless, subject
+
+
+def chain(
+    target: Any,
+    draft: Any,
+    tokens: Any,
+    coins: Any,
+    final: Any,
+    *,
+    resample: bool = False,
+    inclusive: bool = False,
+) -> Any:
+    """Leviathan's rule for a batch, or one with a fault."""
+    rows, count = tokens.shape
+    every = np.arange(rows)
+    p = np.take_along_axis(target[:, :-1], tokens[..., None], 2)[..., 0]
+    q = np.take_along_axis(draft, tokens[..., None], 2)[..., 0]
+    passed = coins * q <= p if inclusive else coins * q < p
+    accepted = np.logical_and.accumulate(passed, axis=1).sum(axis=1)
+    weights = target[every, accepted]
+    if not resample:
+        rejected = accepted < count
+        weights[rejected] -= draft[every[rejected], accepted[rejected]]
+    cumulative = np.maximum(weights, 0).cumsum(axis=1)
+    last = (cumulative > (final * cumulative[:, -1])[:, None]).argmax(axis=1)
+    emitted = np.concatenate([tokens, last[:, None]], axis=1)
+    emitted[every, accepted] = last
+    return emitted, accepted
+
+
+def correct(target: Any, draft: Any, tokens: Any, coins: Any, final: Any) -> Any:
+    return chain(target, draft, tokens, coins, final)
+
+
+def resampling(target: Any, draft: Any, tokens: Any, coins: Any, final: Any) -> Any:
+    return chain(target, draft, tokens, coins, final, resample=True)
+
+
+def with_thresholds(target: Any, tokens: Any, coins: Any, final: Any) -> Any:
+    """Target-only verification of one draft token with threshold_acc 1/2."""
+    every = np.arange(len(tokens))
+    p = target[every, 0, tokens[:, 0]]
+    accepted = coins[:, 0] < p / 0.5
+    rest = np.where(accepted[:, None], target[:, 1], target[:, 0])
+    rest[every[~accepted], tokens[~accepted, 0]] = 0
+    cumulative = rest.cumsum(axis=1)
+    last = (cumulative > (final * cumulative[:, -1])[:, None]).argmax(axis=1)
+    return np.where(accepted[:, None], np.stack([tokens[:, 0], last], 1), np.stack([last, 0 * last - 1], 1))
+
+
+def test_a_correct_implementation_passes_and_the_bias_that_would_have_shown_is_stated() -> None:
+    report = assert_lossless(correct, "chain", min_tv=0.01)
+    assert report.min_tv <= 0.0101
+    assert report.experiment.steps == report.experiment.planned
+    assert "a bias of TV 0.01 of the first token would have been found" in str(report)
+
+
+def test_a_failure_says_all_that_is_needed_to_judge_it() -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_lossless(resampling, "chain", min_tv=0.01, seed=7)
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "resampling does not reproduce the target's law."
+    assert "chain on mixed, V = 8, tree 1,1, seed 7: 4,096 steps" in lines
+    assert "Next token at the start (4,096 times):" in lines
+    assert any(line.startswith("e-value 10^") and "with probability 1e-09" in line for line in lines)
+    assert any("of the first token at most" in line for line in lines)
+    smaller = lines.index("A smaller case:")
+    assert lines[smaller + 1 : smaller + 3] == [
+        "  p = (1/2, 1/2) after every context",
+        "  q = (0, 1) after every context",
+    ]
+    assert lines[-1] == "A correct implementation fails here with probability at most 1e-09."
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_smaller_case_can_be_checked_by_hand() -> None:
+    """p = (1/2, 1/2), q = (0, 1): token 1 is accepted half the time, else drawn again from p: 3/4."""
+    with pytest.raises(AssertionError) as caught:
+        assert_lossless(resampling, "chain", samples=20_000)
+    observed = str(caught.value).splitlines()[-5].split()
+    assert observed[0] == "observed"
+    assert [float(x) for x in observed[1:]] == pytest.approx([1 / 4, 3 / 4], abs=0.05)
+
+
+def test_given_rows_are_used() -> None:
+    report = assert_lossless(correct, target=[0.5, 0.3, 0.2], draft=[[0.2, 0.3, 0.5]], samples=5000)
+    assert report.experiment.problem.vocabulary == 3
+    assert report.experiment.tokens_per_step == pytest.approx(1 + 0.7 + 0.49, abs=0.05)
+    by_model = assert_lossless(
+        correct,
+        target=Model.constant(np.array([0.9, 0.1])),
+        draft=Model.constant(np.array([0.1, 0.9])),
+        samples=500,
+    )
+    assert by_model.experiment.problem.vocabulary == 2
+
+
+def test_a_lossy_rule_is_held_against_its_own_law() -> None:
+    options: dict[str, Any] = {"tree": Tree.chain(1), "samples": 50_000}
+    with pytest.raises(AssertionError, match="does not reproduce the target's law"):
+        assert_lossless(with_thresholds, "target_only", **options)
+    report = assert_lossless(with_thresholds, "target_only", threshold_acc=0.5, **options)
+    assert not report.experiment.problem.rule.claims_lossless
+    with pytest.raises(AssertionError, match="does not reproduce the law of target_only"):
+        assert_lossless(with_thresholds, "target_only", threshold_acc=0.75, **options)
+
+
+def test_a_coin_of_zero_that_accepts_an_impossible_token_is_found() -> None:
+    def inclusive(target: Any, draft: Any, tokens: Any, coins: Any, final: Any) -> Any:
+        return chain(target, draft, tokens, coins, final, inclusive=True)
+
+    with pytest.raises(AssertionError, match=r"token \d, which the target gives probability 0, was emitted"):
+        assert_lossless(inclusive, samples=1000)
+
+
+def test_subjects_say_their_own_rule_and_options() -> None:
+    found = assert_lossless(subject(correct, rule="chain", dtype="float64", batch=100), samples=1000)
+    assert found.experiment.problem.rule.name == "chain"
+    with pytest.raises(InputError, match="dtype: the subject says that itself"):
+        assert_lossless(subject(correct), dtype="float64", samples=10)
+
+
+def test_an_implementation_that_raises_is_an_assertion_too() -> None:
+    def broken(target: Any, tokens: Any) -> Any:
+        raise IndexError("7")
+
+    with pytest.raises(SubjectError, match="broken raised IndexError: 7"):
+        assert_lossless(broken, samples=10)
+    assert issubclass(SubjectError, AssertionError)
+
+
+def test_the_run_is_a_function_of_the_seed() -> None:
+    first, again = (assert_lossless(correct, samples=3000, seed=5).experiment for _ in range(2))
+    assert first.log_e == again.log_e
+    assert first.accepted == again.accepted
+    assert assert_lossless(correct, samples=3000, seed=6).experiment.accepted != first.accepted
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"alpha": 0}, "alpha: 0 is not between 0 and 1"),
+        ({"min_tv": 0.6}, "min_tv: 0.6 is not between 1e-6 and 1/2"),
+        ({"min_tv": 1e-9}, "min_tv: 1e-09 is not between 1e-6"),
+        ({"min_tv": 0.1, "samples": 10}, "min_tv: give it or samples"),
+        ({"samples": 0}, "samples: 0 is not positive"),
+        ({"tree": (2, 1)}, "chain drafts a single path"),
+        ({"draft": [0.5, 0.5]}, "draft: a draft without a target"),
+        ({"target": [0.5, 0.5]}, "draft: chain needs one besides the target"),
+        ({"target": [0.5, 0.4], "draft": [0.5, 0.5]}, r"target\[0\] sums to 0.9"),
+        ({"target": [0.5, np.nan], "draft": [0.5, 0.5]}, r"target\[0, 1\] = nan"),
+        ({"target": [0.5, 0.5], "draft": [0.5, 0.25, 0.25]}, "draft: a vocabulary of 3, the target has 2"),
+        ({"vocabulary": 1000}, "vocabulary: 1000 is not from 1 to 64"),
+        ({"rule": "chian"}, "did you mean"),
+        ({"threshold_acc": 0.9}, "threshold_acc: chain has no such parameter"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_bad_input_is_refused_before_anything_runs(options: dict[str, Any], message: str) -> None:
+    def never(target: Any, draft: Any, tokens: Any) -> Any:
+        raise AssertionError("was run")
+
+    with pytest.raises(InputError, match=message):
+        assert_lossless(never, **options)
+
+
+def test_a_tree_needs_a_subject_that_takes_parents() -> None:
+    with pytest.raises(InputError, match="takes no parents"):
+        assert_lossless(correct, "specinfer", tree=(2,), samples=10)
+    assert assert_lossless(correct, "specinfer", samples=1000).experiment.problem.tree == Tree.chain(2)

@@ -1,0 +1,79 @@
+"""Two samplers whose law nobody knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from losslesscheck.errors import InputError
+from losslesscheck.testing import SubjectError, assert_same_law
+
+P = np.array([0.4, 0.3, 0.2, 0.1])
+
+
+def plain(count: int, seed: int) -> Any:
+    """Three tokens, of which the second depends on the first, and the third ends the sequence if it is 0."""
+    rng = np.random.default_rng(seed)
+    first, shift, last = (rng.choice(4, size=count, p=P) for _ in range(3))
+    return np.stack([first, (first + shift) % 4, np.where(last == 0, -1, last)], axis=1)
+
+
+def late_bias(count: int, seed: int) -> Any:
+    """After the first token 2, and only there, the second is the next one too often."""
+    rng = np.random.default_rng([seed, 1])
+    tokens = plain(count, seed)
+    changed = (tokens[:, 0] == 2) & (rng.random(count) < 0.3)
+    tokens[changed, 1] = 3
+    return tokens
+
+
+def never_ends(count: int, seed: int) -> Any:
+    tokens = plain(count, seed)
+    tokens[tokens < 0] = 1
+    return tokens
+
+
+def test_the_same_law_passes() -> None:
+    found = assert_same_law(plain, plain, vocabulary=4, samples=50_000)
+    assert found.samples == 50_000
+    assert found.tv_bound < 0.05
+    assert "no difference in 50,000 sequences" in str(found)
+
+
+def test_a_difference_is_named_where_it_is() -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_same_law(plain, late_bias, vocabulary=4)
+    message = str(caught.value)
+    assert message.startswith("the two samplers have different laws: ")
+    assert "Next token after [2] " in message
+    assert "two samplers of the same law ever reach 10^9.0 with probability at most 1e-09." in message
+
+
+def test_the_end_of_a_sequence_is_compared_too() -> None:
+    with pytest.raises(AssertionError, match="token 4 is the end"):
+        assert_same_law(plain, never_ends, vocabulary=4)
+
+
+def test_contexts_that_are_too_many_are_pooled() -> None:
+    def wide(count: int, seed: int) -> Any:
+        return np.random.default_rng(seed).integers(500, size=(count, 3))
+
+    def repeated(count: int, seed: int) -> Any:
+        tokens = wide(count, seed)
+        tokens[:, 2] = np.minimum(tokens[:, 2], 400)
+        return tokens
+
+    assert assert_same_law(wide, wide, vocabulary=500, samples=5000).contexts > 1
+    with pytest.raises(AssertionError, match="different laws"):
+        assert_same_law(wide, repeated, vocabulary=500, samples=50_000)
+
+
+def test_bad_input() -> None:
+    with pytest.raises(InputError, match="samples: 0 is not positive"):
+        assert_same_law(plain, plain, vocabulary=4, samples=0)
+    with pytest.raises(SubjectError, match=r"tokens\[\d+, \d\] = 3 is outside a vocabulary of 3"):
+        assert_same_law(plain, plain, vocabulary=3)
+    with pytest.raises(SubjectError, match="a sampler returned float64"):
+        assert_same_law(lambda count, seed: np.zeros(count), plain, vocabulary=3)
