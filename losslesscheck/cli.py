@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import io
 import json
@@ -100,6 +101,23 @@ class _Widths(click.ParamType[tuple[int, ...]]):
     metavar="FILE",
     help="Write the proofs' certificates (for `losslesscheck check`).",
 )
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    metavar="FILE.jsonl",
+    help="Sample in shards that are kept in this file, for as long as it takes; an interrupted run goes on.",
+)
+@click.option(
+    "--executor",
+    metavar="WHERE",
+    help="With --save: processes, processes:4, serial or dask://HOST:PORT.  [default: processes]",
+)
+@click.option(
+    "--shard",
+    type=_Count(),
+    metavar="N",
+    help="With --save: steps of a shard.  [default: some seconds' worth]",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 @click.pass_context
@@ -121,7 +139,12 @@ def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **o
             raise InputError(f"there is no option --{own.replace('_', '-')}")
         if not math.isfinite(options["memory"]):
             raise InputError(f"memory: {options['memory']} is not a positive number")
-        with Progress() as progress:
+        with contextlib.ExitStack() as stack:
+            progress, watch = stack.enter_context(Progress()), None
+            if options["save"] is not None:
+                from losslesscheck.runs.live import View
+
+                watch = stack.enter_context(View())
             return settle(
                 name,
                 vocabulary=options["vocab"],
@@ -134,6 +157,10 @@ def verify(context: click.Context, /, name: str, as_json: bool, debug: bool, **o
                 budget=Budget(options["seconds"], int(options["memory"] * (1 << 30))),
                 certificates=options["certificates"],
                 progress=progress,
+                save=options["save"],
+                executor=options["executor"],
+                shard=options["shard"],
+                watch=watch,
                 **parameters,
             )
 
@@ -366,8 +393,8 @@ def _guarded(work: Callable[[], Any], debug: bool) -> Any:
         _fail(error, debug, NOT_DECIDED)
     except LosslesscheckError as error:
         _fail(error, debug, BAD_INPUT)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
+    except KeyboardInterrupt as interrupt:
+        click.echo(str(interrupt) or "interrupted", err=True)
         sys.exit(130)
     except Exception as error:
         if debug:

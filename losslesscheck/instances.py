@@ -160,15 +160,17 @@ def sampling_models(
         exact = [[_random_row(rng, vocabulary) for _ in range(count)] for _ in range(2)]
         if positive_draft:
             exact[1] = [positive(row) for row in exact[1]]
-        pair = [Model(rows, _hashed(vocabulary, count), n) for rows, n in zip(exact, NAMES, strict=True)]
+        pair = [Model(rows, hashed(vocabulary, count), n) for rows, n in zip(exact, NAMES, strict=True)]
     else:
         generator = np.random.default_rng(seed)
         floats = [np.array([_wide_row(generator, vocabulary) for _ in range(3)]) for _ in range(2)]
-        pair = [Model(rows, _hashed(vocabulary, 3), n) for rows, n in zip(floats, NAMES, strict=True)]
+        pair = [Model(rows, hashed(vocabulary, 3), n) for rows, n in zip(floats, NAMES, strict=True)]
     return pair[0], pair[1] if uses_draft(rule) else None
 
 
-def _hashed(vocabulary: int, count: int) -> Callable[[tuple[Any, ...]], Any]:
+def hashed(vocabulary: int, count: int) -> Callable[[tuple[Any, ...]], Any]:
+    """The index of a model (see ``Model``) that shares ``count`` rows out by a hash of the context."""
+
     def index(context: tuple[Any, ...]) -> Any:
         number: Any = 0
         for token in context:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,9 +23,13 @@ from losslesscheck.verdict import NOT_ASKED, TIERS, Evidence, Outcome, Tier, Ver
 
 if TYPE_CHECKING:
     from losslesscheck.distributions import Distributions
+    from losslesscheck.runs import Options, Status
 
 Progress = Callable[[str, float], None]
 """Called with the rung that is being worked on and the seconds it has taken so far."""
+
+Watch = Callable[["Status"], None]
+"""Called with how far a long run is."""
 
 VOCABULARY = 3
 SAMPLES = 2_000_000
@@ -49,6 +54,10 @@ def verify(
     budget: Budget | None = None,
     certificates: str | Path | None = None,
     progress: Progress | None = None,
+    save: str | Path | None = None,
+    executor: str | Executor | None = None,
+    shard: int | None = None,
+    watch: Watch | None = None,
     **parameters: Value | float,
 ) -> Verdict:
     """Settles whether a rule is lossless, rung by rung.
@@ -68,18 +77,28 @@ def verify(
         budget: time and memory for each rung; 60 s and 2 GiB by default.
         certificates: a file to write the certificates of the proofs to.
         progress: called every now and then while a rung is at work.
+        save: a file of rows, one for every shard of samples. The Monte-Carlo rung is then run without
+            a budget, in whole shards, and goes on with what the file has; see ``losslesscheck.runs``.
+        executor: with ``save``: where shards are computed, ``"processes"`` (the default),
+            ``"processes:4"``, ``"serial"``, ``"dask://HOST:PORT"`` or a ``concurrent.futures.Executor``.
+            A script that has processes started needs its ``if __name__ == "__main__":``.
+        shard: with ``save``: steps of a shard; by default as many as take some 5 to 30 seconds.
+        watch: with ``save``: called with a ``runs.Status`` about twice a second.
         **parameters: the rule's own parameters.
 
     Raises:
         InputError: for bad arguments, before any work is done.
         RuleError: if the rule does what no rule may do.
+        KeyboardInterrupt: in the long run, saying that it can be gone on with.
 
     >>> verify("chain", only=["any-vocabulary"]).verdict
     'lossless'
     """
     bound = rules.resolve(rule).bind(**parameters)
     plan = _plan(bound, vocabulary, tree, samples, seed, only, positive_draft, distributions)
-    plan = replace(plan, certify=certificates is not None)
+    asked = set(only) or set(TIERS)
+    long_run = _long_run(plan.rule, save, executor, shard, watch, asked)
+    plan = replace(plan, certify=certificates is not None, long_run=long_run)
     if certificates is not None and not Path(certificates).resolve().parent.is_dir():
         raise InputError(f"certificates: there is no folder {Path(certificates).resolve().parent}")
     trial(plan.rule, plan.tree, min(plan.vocabulary, rungs.LARGEST_EXACT))
@@ -149,6 +168,30 @@ def _plan(
     )
 
 
+def _long_run(
+    rule: Rule,
+    save: str | Path | None,
+    executor: str | Executor | None,
+    shard: int | None,
+    watch: Watch | None,
+    asked: Collection[Tier],
+) -> Options | None:
+    if save is None:
+        for name, value in (("executor", executor), ("shard", shard), ("watch", watch)):
+            if value is not None:
+                raise InputError(f"{name}: needs save, the file that keeps the shards")
+        return None
+    if "monte-carlo" not in asked:
+        raise InputError("save: the monte-carlo tier, which it is about, is not asked for")
+    from losslesscheck.runs import Options
+    from losslesscheck.runs.rule_source import findable
+
+    options = Options(Path(save), "processes" if executor is None else executor, shard, watch)
+    options.check()
+    findable(rule)
+    return options
+
+
 def _climb(
     plan: Plan, asked: Collection[Tier], budget: Budget, progress: Progress | None
 ) -> dict[Tier, Finding]:
@@ -160,7 +203,6 @@ def _climb(
         "exact": rungs.exact,
         "any-vocabulary": rungs.any_vocabulary,
         "all-distributions": rungs.all_distributions,
-        "monte-carlo": rungs.monte_carlo,
     }
     for tier, read in work.items():
         if tier not in asked and not (tier == "any-vocabulary" and "theorem" in asked):
@@ -179,6 +221,16 @@ def _climb(
         findings["theorem"] = _run(
             "theorem", lambda plan: rungs.theorem(plan, read_before), plan, budget, progress
         )
+    # Last, since it is the one that may be interrupted, and comes without a budget if it is long.
+    if "monte-carlo" not in asked:
+        findings["monte-carlo"] = _skipped("monte-carlo", NOT_ASKED)
+    elif plan.long_run is None:
+        findings["monte-carlo"] = _run("monte-carlo", rungs.monte_carlo, plan, budget, progress)
+    else:
+        options = plan.long_run
+        findings["monte-carlo"] = _run(
+            "monte-carlo", lambda plan: rungs.long_monte_carlo(plan, options), plan, None, None
+        )
     return findings
 
 
@@ -187,12 +239,12 @@ def _skipped(tier: Tier, why: str) -> Finding:
 
 
 def _run(
-    tier: Tier, read: Callable[[Plan], Finding], plan: Plan, budget: Budget, progress: Progress | None
+    tier: Tier, read: Callable[[Plan], Finding], plan: Plan, budget: Budget | None, progress: Progress | None
 ) -> Finding:
     start = time.perf_counter()
     tick = None if progress is None else lambda seconds: progress(tier, seconds)
     try:
-        finding = budget.run(lambda: read(plan), tick)
+        finding = read(plan) if budget is None else budget.run(lambda: read(plan), tick)
     except Undecided as reason:
         finding = Finding(Evidence(tier, "undecided", str(reason)))
     except (RuleError, WorkFailed) as error:
@@ -233,7 +285,10 @@ def _conclude(plan: Plan, budget: Budget, findings: dict[Tier, Finding]) -> Verd
             "budget_bytes": budget.memory,
             "rule_hash": plan.rule.hash,
         },
-        warnings=() if plan.distributions is None else _notes(plan.distributions),
+        warnings=(
+            *(() if plan.distributions is None else _notes(plan.distributions)),
+            *findings["monte-carlo"].notes,
+        ),
     )
 
 

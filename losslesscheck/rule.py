@@ -304,28 +304,42 @@ def load(reference: str) -> Rule:
         InputError: if there is no such file or function.
         RuleError: if the file does not import, or not within the default budget.
     """
-    file, _, attribute = reference.rpartition(":")
-    path = Path(file)
-    if not file or not path.is_file():
-        raise InputError(f"rule: there is no file {file or attribute!r}")
+    path, _ = _place(reference)
     try:
         Budget().run(lambda: _imported(path) and None)  # a trial: an import can take any time or memory
     except BudgetExceeded as error:
-        raise RuleError(f"rule: {file} does not import: {error}") from None
+        raise RuleError(f"rule: {path} does not import: {error}") from None
     except WorkFailed:
         pass  # raised again below, in this process
+    return load_again(reference)
+
+
+def load_again(reference: str) -> Rule:
+    """``load`` without a trial in another process, for a file that has been loaded before.
+
+    Raises:
+        InputError, RuleError: as ``load`` does.
+    """
+    path, attribute = _place(reference)
     try:
         module = _imported(path)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
-        raise RuleError(f"rule: {file} does not import: {type(error).__name__}: {error}") from error
+        raise RuleError(f"rule: {path} does not import: {type(error).__name__}: {error}") from error
     found = getattr(module, attribute, None)
     if isinstance(found, Rule):
         return found
     if not callable(found):
-        raise InputError(f"rule: {file} has no function {attribute!r}")
+        raise InputError(f"rule: {path} has no function {attribute!r}")
     return rule(found)
+
+
+def _place(reference: str) -> tuple[Path, str]:
+    file, _, attribute = reference.rpartition(":")
+    if not file or not Path(file).is_file():
+        raise InputError(f"rule: there is no file {file or attribute!r}")
+    return Path(file), attribute
 
 
 def _imported(path: Path) -> ModuleType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from losslesscheck.verdict import Evidence, Result
 if TYPE_CHECKING:
     from losslesscheck.distributions import Distributions
     from losslesscheck.machines.monte_carlo import MonteCarloResult
+    from losslesscheck.runs import Options, Sampled
 
 INSTANCES = 4
 """How many random instances the Monte-Carlo rung shares its samples among."""
@@ -53,6 +54,7 @@ class Plan:
         positive_draft: suppose that the draft gives every token a positive probability.
         distributions: real rows to judge the rule on, or ``None``.
         certify: keep certificates of the proofs.
+        long_run: how the Monte-Carlo rung is done as a long run, or ``None``.
     """
 
     rule: Rule
@@ -65,13 +67,14 @@ class Plan:
     positive_draft: bool = False
     distributions: Distributions | None = None
     certify: bool = False
+    long_run: Options | None = None
 
 
 @dataclass(frozen=True)
 class Finding:
     """What a rung hands back: its evidence, and a counterexample or a certificate if it has one.
 
-    ``scope`` says for what a proof holds.
+    ``scope`` says for what a proof holds, ``notes`` what the user should know about the input.
     """
 
     evidence: Evidence
@@ -79,6 +82,7 @@ class Finding:
     found: Counterexample | None = None
     largest: Counterexample | None = None
     certificate: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def any_vocabulary(plan: Plan) -> Finding:
@@ -319,22 +323,62 @@ def monte_carlo(plan: Plan) -> Finding:
     from losslesscheck.machines.monte_carlo import monte_carlo as run
 
     rng = np.random.default_rng(plan.seed)
-    if plan.distributions is None:
-        vocabulary = plan.sampled_vocabulary
-        count = INSTANCES if vocabulary <= instances.SMALL_VOCABULARY else 1
-        problems = [(*_sampling_models(plan, number), plan.tree) for number in range(count)]
-    else:
-        vocabulary = plan.distributions.vocabulary
-        problems = [
-            (*plan.distributions.models(case), _drafted(plan, plan.distributions, case))
-            for case in range(plan.distributions.cases)
-        ]
+    vocabulary, problems = _sampled_problems(plan)
     steps = max(plan.samples // len(problems), 1)
     outcomes = [
         run(plan.rule, target, draft, tree, steps, rng, alpha=FALSE_ALARM / len(problems))
         for target, draft, tree in problems
     ]
     return _sampled(outcomes, vocabulary)
+
+
+def long_monte_carlo(plan: Plan, options: Options) -> Finding:
+    """The same in shards that are kept in a file."""
+    from losslesscheck.runs import collect, rule_source
+
+    vocabulary, problems = _sampled_problems(plan)
+    sources = [
+        rule_source(
+            plan.rule,
+            target,
+            draft,
+            tree,
+            choice="context" if plan.distributions is None else "position",
+            seed=plan.seed,
+            instance=number,
+            steps=options.shard,
+        )
+        for number, (target, draft, tree) in enumerate(problems)
+    ]
+    run = collect(sources, plan.samples, FALSE_ALARM, options)
+    return _with_run(_sampled(list(run.results), vocabulary), run)
+
+
+def _with_run(finding: Finding, run: Sampled) -> Finding:
+    evidence = finding.evidence
+    facts = {
+        "rounds": run.counted,
+        "rounds_planned": run.rounds,
+        "problems": list(run.hashes),
+        "workers": run.workers,
+    }
+    detail = evidence.detail
+    if run.stopped_early:
+        detail += f"; stopped there, {run.counted} of {run.rounds} rounds of shards being enough"
+    evidence = replace(evidence, detail=detail, data=evidence.data | {"run": facts})
+    return replace(finding, evidence=evidence, notes=run.notes)
+
+
+def _sampled_problems(plan: Plan) -> tuple[int, list[tuple[Model, Model | None, Tree]]]:
+    """The vocabulary, and the instances or the cases that the samples are shared among."""
+    if plan.distributions is None:
+        vocabulary = plan.sampled_vocabulary
+        count = INSTANCES if vocabulary <= instances.SMALL_VOCABULARY else 1
+        return vocabulary, [(*_sampling_models(plan, number), plan.tree) for number in range(count)]
+    return plan.distributions.vocabulary, [
+        (*plan.distributions.models(case), _drafted(plan, plan.distributions, case))
+        for case in range(plan.distributions.cases)
+    ]
 
 
 def _drafted(plan: Plan, distributions: Distributions, case: int) -> Tree:

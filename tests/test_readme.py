@@ -22,7 +22,8 @@ BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 def output(command: str, folder: Path) -> str:
     """What a shell command prints on standard output, run from the checkout."""
     words = command.replace("losslesscheck ", f"{sys.executable} -m losslesscheck ", 1)
-    words = words.replace("block.json", str(folder / "block.json"))
+    for written in ("block.json", "runs.jsonl"):
+        words = words.replace(written, str(folder / written))
     # A user who has checked the theorems on the own machine is told so; the README shows what others see.
     fresh = os.environ | {"XDG_CACHE_HOME": str(folder)}
     done = subprocess.run(words, shell=True, cwd=ROOT, capture_output=True, text=True, check=False, env=fresh)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from losslesscheck import statistics
 from losslesscheck.errors import InputError
 from losslesscheck.machines.monte_carlo.sampling import sample
-from losslesscheck.machines.monte_carlo.tally import Group, Pool
+from losslesscheck.machines.monte_carlo.tally import Counts, Group, Pool
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
@@ -108,30 +109,35 @@ def monte_carlo(
         raise InputError(f"alpha: {alpha} is not between 0 and 1")
     started = time.perf_counter()
     counts = sample(rule, target, draft, tree, samples, rng, **options)
-    seconds = time.perf_counter() - started
+    return judge(counts, target, rule.greedy, alpha, time.perf_counter() - started)
+
+
+def judge(counts: Counts, target: Model, greedy: bool, alpha: float, seconds: float) -> MonteCarloResult:
+    """Tests counts of emitted tokens against the target.
+
+    Args:
+        counts: of steps that are independent of one another; the plan must be settled without them.
+        target: the model that the emitted tokens should follow.
+        greedy: they should be the target's most probable ones, as in greedy decoding.
+        alpha: how probable it may be that counts which follow the target are refuted.
+        seconds: that sampling took.
+    """
     groups = list(counts.groups())
-    rows = target.floats
-    if rule.greedy:
-        greedy = rows.argmax(axis=1)
-        rows = np.zeros_like(rows)
-        rows[np.arange(len(rows)), greedy] = 1.0
-    # Contexts that were never reached have e-value 1 and keep their weight in the averages, which
-    # must not depend on what was sampled.
-    evidence = np.array([statistics.log_e_values(group.counts, rows[group.row]) for group in groups])
-    log_e = statistics.combined_log_e_value(evidence, np.array([group.length for group in groups]))
+    rows = expected_rows(target, greedy)
+    evidence, log_e = weigh(groups, rows)
     judged = [place for place, group in enumerate(groups) if group.counts.any()]
     worst = None
     if judged:
         alone = [statistics.mixture(evidence[place]) for place in judged]
         top = groups[judged[int(np.argmax(alone))]]
         worst = _context_result(top, rows[top.row], max(alone))
-    by_length = _detectable(groups, rows, alpha)
+    by_length = detectable(groups, rows, alpha)
     first = groups[0]
     tokens = sum(length * count for length, count in counts.lengths.items())
     steps = sum(counts.lengths.values())
     return MonteCarloResult(
-        holds=counts.undefined == 0 and log_e < -math.log(alpha),
-        samples=samples,
+        holds=not refuted(log_e, counts.undefined, alpha),
+        samples=counts.samples,
         alpha=alpha,
         judged=len(judged),
         log_e=log_e,
@@ -142,10 +148,38 @@ def monte_carlo(
         undefined=counts.undefined,
         unjudged=counts.skipped,
         seconds=seconds,
-        steps_per_second=samples / seconds,
+        steps_per_second=counts.samples / max(seconds, 1e-9),
         tokens_per_step=tokens / steps if steps else 0.0,
         accepted=tuple(counts.lengths.get(k, 0) for k in range(1, max(counts.lengths, default=0) + 1)),
     )
+
+
+def weigh(groups: Sequence[Group], rows: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], float]:
+    """``statistics.log_e_values`` of every group of a plan, and what they come to together.
+
+    Args:
+        groups: all of them: contexts that were never reached have e-value 1 and keep their weight in
+            the averages, which must not depend on what was sampled.
+        rows: see ``expected_rows``.
+    """
+    evidence = np.array([statistics.log_e_values(group.counts, rows[group.row]) for group in groups])
+    lengths = np.array([group.length for group in groups])
+    return evidence, statistics.combined_log_e_value(evidence, lengths)
+
+
+def refuted(log_e: float, undefined: int, alpha: float) -> bool:
+    """Whether so large an e-value, or so many undefined steps, refute that the target is followed."""
+    return undefined > 0 or log_e >= -math.log(alpha)
+
+
+def expected_rows(target: Model, greedy: bool) -> npt.NDArray[np.float64]:
+    """The rows that emitted tokens should follow, [R, V]; for greedy decoding point masses."""
+    rows = target.floats
+    if greedy:
+        most_probable = rows.argmax(axis=1)
+        rows = np.zeros_like(rows)
+        rows[np.arange(len(rows)), most_probable] = 1.0
+    return rows
 
 
 def _context_result(group: Group, expected: npt.NDArray[np.float64], log_e: float) -> ContextResult:
@@ -155,11 +189,19 @@ def _context_result(group: Group, expected: npt.NDArray[np.float64], log_e: floa
     return ContextResult(group.context, samples, log_e, observed, expected, tv)
 
 
-def _detectable(groups: list[Group], rows: npt.NDArray[np.float64], alpha: float) -> tuple[float | None, ...]:
-    """``detectable_tv`` for the contexts of every length, given how often they were reached."""
+def detectable(
+    groups: Sequence[Group], rows: npt.NDArray[np.float64], alpha: float, longest: int | None = None
+) -> tuple[float | None, ...]:
+    """``detectable_tv`` for the contexts of every length, given how often they were reached.
+
+    Args:
+        groups, rows: see ``weigh``.
+        longest: the length to stop at.
+    """
     lengths = sorted({group.length for group in groups})
+    last = max(lengths, default=-1) if longest is None else longest
     found: list[float | None] = []
-    for length in range(max(lengths, default=-1) + 1):
+    for length in range(last + 1):
         level = [group for group in groups if group.length == length and group.counts.any()]
         if not level:
             found.append(None)

@@ -299,6 +299,7 @@ class Lanes(Paths):
                 code = code + vector.index.here() * count
             pairs, number = _distinct(code, vector.rows.count * count)
             if len(pairs) * self.vocabulary <= CELLS or self.group.lanes == 1:
+                self.work += len(pairs) * self.vocabulary
                 return pairs // count, pairs % count, Lane(self, number)
             self.halve()
 

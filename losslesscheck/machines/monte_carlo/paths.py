@@ -34,11 +34,14 @@ class Paths:
     Attributes:
         group: the lanes that are being run.
         undefined: how many lanes have reached an undefined value.
+        work: how many primitives have been computed, each as often as there were lanes, and entries
+            of vectors that lanes do not share.
     """
 
     def __init__(self, vocabulary: int, deadline: float | None = None) -> None:
         self.vocabulary = vocabulary
         self.undefined = 0
+        self.work = 0
         self.group = Group(0)
         self._deadline = deadline
         self._record: list[tuple[str, Any]] = []
@@ -95,6 +98,7 @@ class Paths:
         return decision
 
     def _check_budget(self) -> None:
+        self.work += self.group.lanes
         if len(self._record) >= PRIMITIVES:
             raise RuleError(f"the rule asked the machine {PRIMITIVES} times and did not return")
         if self._deadline is not None and time.monotonic() > self._deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from threading import Lock
 
@@ -40,6 +40,7 @@ def sample(
     threads: int | None = None,
     cells: int = CELLS,
     seconds: float | None = None,
+    plan: Plan | None = None,
 ) -> Counts:
     """Runs ``samples`` draft-and-verify steps.
 
@@ -57,6 +58,7 @@ def sample(
         threads: by default as many as there are cores to run on.
         cells: bound on the number of counters (8 bytes each, in every thread).
         seconds: time budget.
+        plan: what is counted; by default what ``survey`` finds. Counts add up only under one plan.
 
     Raises:
         InputError: if ``samples`` or ``batch`` is not positive.
@@ -67,20 +69,10 @@ def sample(
         if value < 1:
             raise InputError(f"{name}: {value} is not a positive number")
     deadline = None if seconds is None else time.monotonic() + seconds
-    p = Source(target)
-    q = p if draft is None else Source(draft)
-    (pilot_rng,) = rng.spawn(1)
-
-    def run(machine: Lanes, lanes: int, emit: Emit) -> None:
-        at_target, at_draft = machine.model(p), machine.model(q)
-        machine.run(lambda: rule.run(machine, at_target, at_draft, tree), lanes, emit)
-
-    pilot: Counter[tuple[int, ...]] = Counter()
-    machine = Lanes(target.vocabulary, pilot_rng, deadline)
-    for lanes in (64, min(samples, PILOT)):  # a rule that does not end shows in few lanes first
-        run(machine, lanes, gather(pilot))
-    longest = max([tree.depth + 1, *map(len, pilot)])
-    plan = Plan(target, pilot, longest, cells)
+    run = _runner(rule, target, draft, tree)
+    if plan is None:
+        (pilot_rng,) = rng.spawn(1)
+        plan, _ = survey(rule, target, draft, tree, pilot_rng, min(samples, PILOT), cells, deadline)
 
     starts = iter(range(0, samples, SHARD))
     lock = Lock()
@@ -109,7 +101,7 @@ def sample(
         tally.flush()
         return tally, undefined
 
-    workers = min(threads or _cores(), -(-samples // SHARD))
+    workers = min(threads or cores(), -(-samples // SHARD))
     if workers == 1:
         results = [work()]
     else:
@@ -133,7 +125,54 @@ def sample(
     )
 
 
-def _cores() -> int:
+def survey(
+    rule: Rule,
+    target: Model,
+    draft: Model | None,
+    tree: Tree,
+    rng: np.random.Generator,
+    samples: int = PILOT,
+    cells: int = CELLS,
+    deadline: float | None = None,
+) -> tuple[Plan, float]:
+    """A pilot run: which contexts get counters, and how much work a step is.
+
+    The work is the number of primitives that a step asks the machine for, on average; it depends on
+    the generator's seed only, not on the time that anything takes.
+
+    Args:
+        rule, target, draft, tree, cells: see ``sample``.
+        rng: drawn from.
+        samples: steps of the pilot run, which are not counted.
+        deadline: value of ``time.monotonic`` after which ``BudgetExceeded`` is raised.
+
+    Raises:
+        RuleError: if the rule raises, does what no rule may do, or does not end.
+    """
+    run = _runner(rule, target, draft, tree)
+    pilot: Counter[tuple[int, ...]] = Counter()
+    machine = Lanes(target.vocabulary, rng, deadline)
+    trial = 64  # a rule that does not end shows in few lanes first
+    for lanes in (trial, samples):
+        run(machine, lanes, gather(pilot))
+    longest = max([tree.depth + 1, *map(len, pilot)])
+    return Plan(target, pilot, longest, cells), machine.work / (trial + samples)
+
+
+def _runner(rule: Rule, target: Model, draft: Model | None, tree: Tree) -> Callable[[Lanes, int, Emit], None]:
+    """What runs the rule in so many lanes of a machine."""
+    p = Source(target)
+    q = p if draft is None else Source(draft)
+
+    def run(machine: Lanes, lanes: int, emit: Emit) -> None:
+        at_target, at_draft = machine.model(p), machine.model(q)
+        machine.run(lambda: rule.run(machine, at_target, at_draft, tree), lanes, emit)
+
+    return run
+
+
+def cores() -> int:
+    """How many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
