@@ -21,16 +21,14 @@ def nodes(batch: Batch, emitted: Emitted) -> IntArray:
     found = np.full((rows, places), NOWHERE, dtype=np.int64)
     found[:, 0] = 0
     real = np.arange(batch.tokens.shape[1]) < batch.lengths[:, None]
+    # Of duplicate siblings either may have been accepted, and what follows stands below one of them.
+    reached = np.zeros((rows, batch.tokens.shape[1] + 1), dtype=bool)
+    reached[:, 0] = True
     for place in range(1, places):
-        # The first child that is the token: duplicate siblings have the same continuation.
-        child = (
-            real
-            & (batch.parents + 1 == found[:, place - 1, None])
-            & (batch.tokens == emitted.tokens[:, place - 1, None])
-            & (found[:, place - 1, None] != NOWHERE)
-        )
-        if child.shape[1]:
-            found[:, place] = np.where(child.any(axis=1), child.argmax(axis=1) + 1, NOWHERE)
+        above = np.take_along_axis(reached, batch.parents + 1, axis=1)
+        reached[:, 1:] = real & above & (batch.tokens == emitted.tokens[:, place - 1, None])
+        reached[:, 0] = False
+        found[:, place] = np.where(reached.any(axis=1), reached.argmax(axis=1), NOWHERE)
     found[np.arange(places) > emitted.accepted[:, None]] = NOWHERE
     return found
 

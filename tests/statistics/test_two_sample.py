@@ -181,19 +181,19 @@ def test_a_bias_on_two_of_a_thousand_tokens_is_not_drowned() -> None:
 
 def test_adding_batches_is_as_adding_their_sum() -> None:
     rng, lengths = np.random.default_rng(5), [0, 1, 1]
-    test = TwoSampleTest(vocabulary=4, contexts=3, lengths=lengths)
+    test = TwoSampleTest(vocabulary=4, contexts=3, lengths=lengths, share=0.4)
     first, second = rng.poisson(5, size=(2, 6, 3, 4))
     for a, b in zip(first, second, strict=True):
         look = test.add(a, b)
     n, m = first.sum(axis=0), second.sum(axis=0)
-    values = two_sample_log_e_values(n, m)
+    values = two_sample_log_e_values(n, m, 0.4)
     assert look.log_e == pytest.approx(combined_log_e_value(values, np.array(lengths)))
     assert look.alone == pytest.approx(log_mean(values))
     assert look.samples == n.sum() + m.sum()
     assert test.first.tolist() == n.tolist()
     level = 1e-9 / 12
     assert look.tv_bounds[1] <= anytime_two_sample_tv_bound(n[1], m[1], level)
-    one = TwoSampleTest(vocabulary=4, contexts=3, lengths=lengths).add(n, m)
+    one = TwoSampleTest(vocabulary=4, contexts=3, lengths=lengths, share=0.4).add(n, m)
     assert one.log_e == look.log_e
     assert one.tv_bounds[1] == anytime_two_sample_tv_bound(n[1], m[1], level)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from losslesscheck.testing.outcome import NOWHERE, impossible, nodes, strayed
@@ -39,6 +41,16 @@ def test_a_path_that_is_not_in_the_tree_strays() -> None:
     assert strayed(batch(), outcome(2)) is None
     assert strayed(batch(), outcome(2, 1)) == (0, 0)
     assert strayed(batch(), outcome(4, 5, 0)) == (0, 1)
+
+
+def test_either_of_two_equal_siblings_may_have_been_accepted() -> None:
+    """3 and 3 below the root; 5 below the second alone."""
+    equal = replace(
+        batch(lengths=3), tokens=np.array([[3, 3, 5, 0, 0]]), parents=np.array([[-1, -1, 1, 0, 0]])
+    )
+    assert nodes(equal, outcome(3, 5, 1)).tolist() == [[0, 1, 3, NOWHERE]]
+    assert strayed(equal, outcome(3, 5, 1)) is None
+    assert strayed(equal, outcome(3, 4, 1)) == (0, 1)
 
 
 def test_padding_is_no_draft() -> None:
