@@ -22,6 +22,7 @@ BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 def output(command: str, folder: Path) -> str:
     """What a shell command prints on standard output, run from the checkout."""
     words = command.replace("losslesscheck ", f"{sys.executable} -m losslesscheck ", 1)
+    words = words.replace("python ", f"{sys.executable} ", 1) if words.startswith("python ") else words
     for written in ("block.json", "runs.jsonl"):
         words = words.replace(written, str(folder / written))
     # A user who has checked the theorems on the own machine is told so; the README shows what others see.
@@ -48,6 +49,28 @@ BLOCKS = BLOCK.findall(README.read_text())
 def test_commands_print_what_the_readme_says(block: str, tmp_path: Path) -> None:
     for command, shown in commands(block):
         assert timeless(output(command, tmp_path)) == timeless(shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "example"),
+    [("README.md", "resample.py")]
+    + [("losslesscheck/testing/README.md", f"test_{name}.py") for name in ("numpy_function", "torch_function")]
+    + [("losslesscheck/testing/README.md", "test_injected_coins.py")],
+    ids=lambda value: Path(value).name,
+)
+def test_examples_are_shown_as_they_are(text: str, example: str) -> None:
+    shown = re.findall(r"```python\n(.*?)```", (ROOT / text).read_text(), re.DOTALL)
+    code = (ROOT / "examples" / example).read_text()
+    assert any(code.endswith(block) and len(block) > len(code) / 2 for block in shown)
+
+
+def test_the_guide_names_every_check() -> None:
+    from losslesscheck.testing.conformance import CHECKS
+
+    guide = (ROOT / "losslesscheck/testing/README.md").read_text()
+    assert re.findall(r"^\| `(\w+)` \| (.*) \|$", guide.split("## The conformance suite")[1], re.M) == [
+        (check.name, check.about) for check in CHECKS
+    ]
 
 
 def test_python_examples_run() -> None:

@@ -125,6 +125,10 @@ class Laws:
         if self.lossless:
             expected: FloatArray = self.problem.expected[group.row]
             return expected
+        if self.problem.ragged:
+            raise InputError(
+                f"ragged: the law of {self.problem.rule.name}, which is lossy, depends on the length of a row"
+            )
         if isinstance(group.context, Pool):
             raise InputError(
                 f"vocabulary: the law of {self.problem.rule.name}, which is lossy, differs from context to "

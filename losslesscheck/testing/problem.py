@@ -52,7 +52,12 @@ class Problem:
         return self.target.vocabulary
 
     def rounded(self, dtype: str) -> Problem:
-        """The problem as a subject sees it whose probabilities are of this dtype."""
+        """The problem as a subject sees it whose probabilities are of this dtype.
+
+        Raises:
+            InputError: for a row whose rounded sum is off by more than 1e-5: whoever is handed that has
+                no distribution to follow.
+        """
         draft = None if self.draft is None else _rounded(self.draft, dtype)
         return replace(self, target=_rounded(self.target, dtype), draft=draft)
 
@@ -88,7 +93,7 @@ def of_instance(rule: Rule, instance: Instance, name: str = "") -> Problem:
     """The problem that an exact instance poses: its rows as float64."""
     depth = instance.tree.depth
     return Problem(
-        name or f"V{instance.vocabulary} tree {instance.tree}",
+        name or f"V = {instance.vocabulary}",
         rule,
         by_context(instance.target, depth, "target"),
         by_context(instance.draft, depth, "draft") if uses_draft(rule) else None,
@@ -125,7 +130,15 @@ def _fingerprint(model: Model, depth: int) -> str:
 
 
 def _rounded(model: Model, dtype: str) -> Model:
-    return Model(round_to(model.floats, dtype), model.index, model.name)
+    rows = round_to(model.floats, dtype)
+    off = np.abs(rows.sum(axis=1) - 1)
+    if off.max() > 1e-5:
+        row = int(off.argmax())
+        raise InputError(
+            f"{model.name}[{row}] sums to {rows[row].sum():.6g} in {dtype}; "
+            "take rows that are exact in it, such as multiples of 1/256"
+        )
+    return Model(rows, model.index, model.name)
 
 
 def round_to(values: FloatArray, dtype: str) -> FloatArray:

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from losslesscheck.errors import InputError
-from losslesscheck.machines.monte_carlo.tally import Counts, Plan, Tally, gather
+from losslesscheck.machines.monte_carlo.tally import CELLS, Counts, Plan, Tally, gather
 from losslesscheck.testing.drafting import Drafter
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Emitted, Subject
@@ -15,10 +15,15 @@ from losslesscheck.testing.subject import Emitted, Subject
 PILOT = 4096
 """Steps of the pilot run, which settles what is counted and is not counted itself."""
 
-NUMBERS = 2**18
-"""Probabilities of the target in a batch: few enough for a core's own cache."""
+NUMBERS = 2**20
+"""Probabilities of the target in a batch."""
 
-LARGEST_BATCH = 4096
+LARGEST_BATCH = 8192
+"""Rows of a batch, enough that the calls cost little."""
+
+COUNTERS = 2**14
+"""Counters where contexts with the same row of the target may be pooled: a look at so few costs little
+beside the sampling. If pooling takes more, there are more."""
 
 
 class Sampler:
@@ -48,6 +53,7 @@ class Sampler:
             raise InputError(f"{subject.name} takes no lengths, so no rows of different lengths")
         self.subject, self.problem = subject, problem.rounded(subject.dtype)
         self.steps = 0
+        keep_memory()
         self._drafter = Drafter(self.problem, subject.dtype)
         self._rng = np.random.default_rng(seed)
         rows = (problem.tree.size + 1) * problem.vocabulary
@@ -57,7 +63,8 @@ class Sampler:
         for size in self._sizes(PILOT):
             for lanes, columns in by_length(self._step(size)):
                 emit(columns, lanes)
-        self._plan = Plan(self.problem.target, pilot, problem.tree.depth + 1)
+        longest = problem.tree.depth + 1
+        self._plan = Plan(self.problem.target, pilot, longest, _cells(self.problem, longest))
         self._tally = Tally(self._plan)
 
     def run(self, steps: int) -> None:
@@ -84,6 +91,24 @@ class Sampler:
 
     def _step(self, size: int) -> Emitted:
         return self.subject(self._drafter.batch(size, self._rng))
+
+
+def _cells(problem: Problem, longest: int) -> int:
+    """How many counters the plan may have."""
+    if not problem.rule.claims_lossless:
+        return CELLS  # the law differs from context to context
+    pools = longest * problem.target.count
+    # Half of what the plan has left goes to single contexts.
+    return min(CELLS, max(COUNTERS, (1 + 2 * pools) * problem.vocabulary))
+
+
+def keep_memory() -> None:
+    """Has glibc keep what the process frees, up to some 60 MiB.
+
+    It returns the arrays of every batch to the system otherwise, and a third to two thirds of the time
+    goes into page faults. Both of its thresholds follow the largest block that was freed, up to 32 MiB.
+    """
+    np.empty(31 * 2**20, dtype=np.uint8)
 
 
 def by_length(emitted: Emitted) -> list[tuple[int, list[np.ndarray]]]:

@@ -19,9 +19,12 @@ argument                what it is (B rows of a batch, N draft tokens in each, V
                         does not ask for it is given chains only.
 ``lengths``             [B] int64: the first so many draft tokens of a row are real, the others
                         padding. A subject that does not ask for it is given full rows only.
-``coins``               [B, N]: a uniform number in [0, 1) to test draft token i with; a rule that
-                        throws one coin for all siblings of a node uses that of the first
-``final``               [B]: a uniform number in [0, 1) to draw the last token with
+``coins``               [B, N]: a uniform number in [0, 1) to test draft token i with (accept x if
+                        coin · q(x) < p(x)); a rule that throws one coin for all siblings of a node
+                        uses that of the first
+``final``               [B]: a uniform number in [0, 1) to draw the last token with, by inverse
+                        transform: the first token up to which the weights sum to more than
+                        final · total
 ``seed``                an int, another one for every call
 ``rng``                 a ``numpy.random.Generator``, seeded for every call
 ``generator``           a ``torch.Generator`` on the subject's device, seeded for every call
@@ -71,7 +74,15 @@ IntArray = npt.NDArray[np.int64]
 
 
 class SubjectError(LosslesscheckError, AssertionError):
-    """An implementation did what none may do: it raised, or returned what is no outcome of a batch."""
+    """An implementation did what none may do: it raised, or returned what is no outcome of a batch.
+
+    Attributes:
+        row: the row of the batch that shows it, or ``None``.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +220,7 @@ class Subject:
         try:
             return emitted(returned, batch)
         except SubjectError as error:
-            raise SubjectError(f"{self.name}: {error} ({described(batch)})") from None
+            raise SubjectError(f"{self.name}: {error} ({described(batch, error.row)})", error.row) from None
 
     def _argument(self, name: str, batch: Batch) -> Any:
         if name == "seed":
@@ -296,7 +307,8 @@ def emitted(returned: Any, batch: Batch) -> Emitted:
         row = int(np.argmax(wrong))
         raise SubjectError(
             f"row {row} has {batch.lengths[row]} draft tokens, but {accepted[row]} accepted "
-            f"and room for {tokens.shape[1]} tokens"
+            f"and room for {tokens.shape[1]} tokens",
+            row,
         )
     columns = int(batch.tokens.shape[1]) + 1
     tokens = tokens[:, :columns]
@@ -309,10 +321,16 @@ def emitted(returned: Any, batch: Batch) -> Emitted:
     return Emitted(tokens, accepted)
 
 
-def described(batch: Batch) -> str:
-    """The shapes of a batch, for an error message."""
+def described(batch: Batch, row: int | None = None) -> str:
+    """The shapes of a batch, and what decides on a row of it, for an error message."""
     rows, drafts = batch.tokens.shape
-    return f"batch of {rows} rows with {drafts} draft tokens, V = {batch.vocabulary}"
+    shapes = f"batch of {rows} rows with {drafts} draft tokens, V = {batch.vocabulary}"
+    if row is None:
+        return shapes
+    return (
+        f"{shapes}; row {row}: draft tokens {batch.tokens[row].tolist()}, "
+        f"coins {batch.coins[row].tolist()}, final {batch.final[row].item()}, seed {batch.seed}"
+    )
 
 
 def _integers(values: Any, name: str) -> IntArray:
@@ -327,4 +345,4 @@ def _integers(values: Any, name: str) -> IntArray:
 def _refuse(wrong: npt.NDArray[np.bool_], tokens: IntArray, batch: Batch, what: str) -> None:
     if wrong.any():
         row, place = map(int, np.argwhere(wrong)[0])
-        raise SubjectError(f"emitted[{row}, {place}] = {tokens[row, place]} {what}")
+        raise SubjectError(f"emitted[{row}, {place}] = {tokens[row, place]} {what}", row)

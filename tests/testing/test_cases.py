@@ -7,6 +7,7 @@ import pytest
 
 from losslesscheck import rules
 from losslesscheck.errors import InputError
+from losslesscheck.model import Model
 from losslesscheck.testing import cases
 from losslesscheck.testing.problem import Problem, round_to
 from losslesscheck.tree import Tree
@@ -118,3 +119,12 @@ def test_bad_arguments() -> None:
         cases.problem(rule, "curly")
     with pytest.raises(InputError, match="vocabulary: 65 is not from 1 to 64"):
         cases.problem(rule, vocabulary=65)
+
+
+def test_rows_that_a_dtype_cannot_hold_are_refused() -> None:
+    thirds = cases.problem(rules.get("chain"))
+    rows = np.array([[1 / 3, 1 / 3, 1 / 6, 1 / 6]])
+    problem = Problem("thirds", thirds.rule, Model(rows), Model(rows), Tree.chain(1))
+    assert problem.rounded("float32").target.count == 1
+    with pytest.raises(InputError, match=r"model\[0\] sums to 0.999756 in float16; take rows that are exact"):
+        problem.rounded("float16")

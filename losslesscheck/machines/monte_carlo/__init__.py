@@ -162,7 +162,8 @@ def weigh(groups: Sequence[Group], rows: npt.NDArray[np.float64]) -> tuple[npt.N
             the averages, which must not depend on what was sampled.
         rows: see ``expected_rows``.
     """
-    evidence = np.array([statistics.log_e_values(group.counts, rows[group.row]) for group in groups])
+    counts = np.array([group.counts for group in groups])
+    evidence = statistics.log_e_values(counts, rows[[group.row for group in groups]])
     lengths = np.array([group.length for group in groups])
     return evidence, statistics.combined_log_e_value(evidence, lengths)
 

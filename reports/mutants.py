@@ -1,0 +1,107 @@
+"""Runs the conformance suite on all mutants, keeps what it found and renders it; about 15 minutes.
+
+python -m reports.mutants
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from losslesscheck.testing import conformance
+from tests.testing.mutants import EQUIVALENT, IMPLEMENTATIONS, MUTANTS, Mutant, subject_of
+
+HERE = Path(__file__).parent
+DATA = HERE / "data" / "mutants.json"
+SETTINGS = conformance.Settings(samples=2**14)
+
+
+def failed(results: Iterable[conformance.Result]) -> dict[str, int | None]:
+    """The items that failed, and after how many steps or pairs a statistical one did."""
+    return {
+        result.id: result.data.get("steps", result.data.get("pairs"))
+        for result in results
+        if result.outcome == "failed"
+    }
+
+
+def found(mutant: Mutant) -> dict[str, Any]:
+    """What the whole suite says of a mutant; every check is given a fresh one."""
+    items = [item for item in conformance.items(mutant.subject(), SETTINGS) if not item.skip]
+    results = [conformance.perform(item, mutant.subject(), SETTINGS) for item in items]
+    return {"items": len(items), "failed": failed(results)}
+
+
+def collected() -> dict[str, Any]:
+    entries = {}
+    for name, mutant in MUTANTS.items():
+        entries[name] = found(mutant)
+        print(name, len(entries[name]["failed"]), "of", entries[name]["items"], file=sys.stderr)
+    passing = {}
+    for implementation in (*IMPLEMENTATIONS, *EQUIVALENT):
+        passing[implementation.__name__] = failed(conformance.run(subject_of(implementation), SETTINGS))
+        print(implementation.__name__, len(passing[implementation.__name__]), file=sys.stderr)
+    return {
+        "versions": {name: version(name) for name in ("losslesscheck", "numpy")},
+        "settings": {"alpha": SETTINGS.alpha, "samples": SETTINGS.samples, "seed": SETTINGS.seed},
+        "mutants": entries,
+        "correct": passing,
+    }
+
+
+def caught(entry: dict[str, Any], mutant: Mutant) -> bool:
+    """Whether all that must find the mutant did."""
+    return set(mutant.caught_by) <= set(entry["failed"])
+
+
+def table(data: dict[str, Any]) -> str:
+    settings = data["settings"]
+    entries = {mutant: data["mutants"][name] for name, mutant in MUTANTS.items()}
+    count = sum(caught(entry, mutant) for mutant, entry in entries.items())
+    alarms = sum(map(len, data["correct"].values()))
+    lines = [
+        "# What the conformance suite catches",
+        "",
+        f"{count} of {len(MUTANTS)} mutants of plain NumPy implementations (`tests/testing/mutants/`) are "
+        f"caught by the checks that are there for their faults; {len(IMPLEMENTATIONS)} implementations and "
+        f"{len(EQUIVALENT)} harmless variants raise {alarms or 'no'} alarms. `python -m reports.mutants` "
+        f"writes this table, with α = {settings['alpha']:g}, {settings['samples']:,} steps at most and seed "
+        f"{settings['seed']}; losslesscheck {data['versions']['losslesscheck']}, numpy "
+        f"{data['versions']['numpy']}.",
+        "",
+        "Steps: after how many a statistical check was sure; the others involve no chance. In all: how many "
+        "of the items that apply fail.",
+        "",
+        "| mutant | rule | what is wrong | caught by | steps | in all |",
+        "|---|---|---|---|---|---|",
+    ]
+    for mutant, entry in entries.items():
+        wrong = mutant.wrong.replace("|", "\\|") + (f" Seen: {mutant.seen}." if mutant.seen else "")
+        names = [item if item in entry["failed"] else f"**not** {item}" for item in mutant.caught_by]
+        steps = [entry["failed"].get(item) for item in mutant.caught_by]
+        shown = ", ".join(f"{number:,}" if number else "–" for number in steps)
+        lines.append(
+            f"| {mutant.name} | {mutant.rule} | {wrong} | {', '.join(names)} | {shown} | "
+            f"{len(entry['failed'])} of {entry['items']} |"
+        )
+    lines += [
+        "",
+        "No faults, and no alarm:",
+        "",
+        "| variant | rule | what is done | why not |",
+        "|---|---|---|---|",
+    ]
+    for implementation, why in EQUIVALENT.items():
+        what = " ".join((implementation.__doc__ or "").split())
+        lines.append(f"| {implementation.__name__} | {implementation.rule} | {what} | {why} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    data = collected()
+    DATA.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    (HERE / "mutants.md").write_text(table(data))
