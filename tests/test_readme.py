@@ -53,9 +53,12 @@ def test_commands_print_what_the_readme_says(block: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("text", "example"),
-    [("README.md", "resample.py")]
-    + [("losslesscheck/testing/README.md", f"test_{name}.py") for name in ("numpy_function", "torch_function")]
-    + [("losslesscheck/testing/README.md", "test_injected_coins.py")],
+    [
+        ("README.md", "resample.py"),
+        ("losslesscheck/testing/README.md", "test_numpy_function.py"),
+        ("losslesscheck/testing/README.md", "test_torch_function.py"),
+        ("losslesscheck/testing/README.md", "test_injected_coins.py"),
+    ],
     ids=lambda value: Path(value).name,
 )
 def test_examples_are_shown_as_they_are(text: str, example: str) -> None:

@@ -32,7 +32,7 @@ def impossible_token(subject: Subject, problem: Problem, seed: int) -> str:
     Raises:
         SubjectError: if the subject fails.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng([seed, 2])
     drafter = Drafter(problem.rounded(subject.dtype), subject.dtype)
     batch = extreme(drafter.batch(min(subject.batch or ROWS, ROWS), rng), rng)
     emitted = subject(batch)

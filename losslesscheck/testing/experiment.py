@@ -15,7 +15,7 @@ from losslesscheck.law import UNDEFINED, rows
 from losslesscheck.machines.exact import exact_law, vectors
 from losslesscheck.machines.monte_carlo.tally import Counts, Group, Pool
 from losslesscheck.testing.problem import Problem
-from losslesscheck.testing.sampling import Sampler
+from losslesscheck.testing.sampling import PILOT, Sampler
 from losslesscheck.testing.subject import Subject
 
 FloatArray = npt.NDArray[np.float64]
@@ -169,7 +169,7 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
         InputError: if the problem does not suit the subject.
         SubjectError: if the subject fails.
     """
-    sampler = Sampler(subject, problem, seed)
+    sampler = Sampler(subject, problem, seed, pilot=min(PILOT, steps))
     laws = Laws(sampler.problem)
     groups = list(sampler.counts().groups())
     expected = np.array([laws.of(group) for group in groups])

@@ -35,6 +35,7 @@ class Sampler:
         subject: the implementation.
         problem: what it is run on; its probabilities are rounded to the subject's dtype.
         seed: of drafts, coins and the seeds that the subject is handed.
+        pilot: steps of the pilot run.
 
     Attributes:
         problem: the rounded problem.
@@ -46,7 +47,7 @@ class Sampler:
         SubjectError: if the subject fails in the pilot run.
     """
 
-    def __init__(self, subject: Subject, problem: Problem, seed: int) -> None:
+    def __init__(self, subject: Subject, problem: Problem, seed: int, *, pilot: int = PILOT) -> None:
         if problem.tree.width > 1 and "parents" not in subject.takes:
             raise InputError(f"{subject.name} takes no parents, so no tree {problem.tree}")
         if problem.ragged and "lengths" not in subject.takes:
@@ -55,16 +56,16 @@ class Sampler:
         self.steps = 0
         keep_memory()
         self._drafter = Drafter(self.problem, subject.dtype)
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng([seed, 1])  # the problem's rows may come from the seed itself
         rows = (problem.tree.size + 1) * problem.vocabulary
         self._most = subject.batch or max(1, min(LARGEST_BATCH, NUMBERS // rows))
-        pilot: Counter[tuple[int, ...]] = Counter()
-        emit = gather(pilot)
-        for size in self._sizes(PILOT):
+        seen: Counter[tuple[int, ...]] = Counter()
+        emit = gather(seen)
+        for size in self._sizes(pilot):
             for lanes, columns in by_length(self._step(size)):
                 emit(columns, lanes)
         longest = problem.tree.depth + 1
-        self._plan = Plan(self.problem.target, pilot, longest, _cells(self.problem, longest))
+        self._plan = Plan(self.problem.target, seen, longest, _cells(self.problem, longest))
         self._tally = Tally(self._plan)
 
     def run(self, steps: int) -> None:

@@ -1,6 +1,6 @@
 """The figures of the testing kit: steps a second of the references and of the sampling, cost of a look.
 
-pytest tests/benchmarks/test_testing.py --benchmark-enable --benchmark-only --benchmark-json=FILE
+pytest tests/benchmarks/test_testing.py --dist no --benchmark-enable --benchmark-only --benchmark-json=FILE
 """
 
 from __future__ import annotations

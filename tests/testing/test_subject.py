@@ -98,8 +98,8 @@ def test_what_is_no_outcome_is_refused(returned: Any, message: str) -> None:
     with pytest.raises(SubjectError, match=message) as caught:
         Subject(lambda target, tokens: returned)(batch())
     assert "batch of 4 rows with 2 draft tokens, V = 8" in str(caught.value)
-    row = caught.value.row
-    assert row is None or f"row {row}: draft tokens {batch().tokens[row].tolist()}, coins [" in str(caught.value)
+    if (row := caught.value.row) is not None:
+        assert f"row {row}: draft tokens {batch().tokens[row].tolist()}, coins [" in str(caught.value)
 
 
 def test_more_accepted_than_a_short_row_has_is_refused() -> None:

@@ -6,7 +6,8 @@ Acceptance and draws are the same everywhere:
 - a draft token x is accepted iff coin · q(x) < p(x): a token of probability 0 never is;
 - a token is drawn by inverse transform in index order: the first one up to which the weights sum to
   more than coin · total, and the last one of positive weight if rounding leaves none;
-- weights that are all zero, which only rounding makes, give way to the target's own;
+- weights that are all zero give way to the target's own; rounding makes them, or a draft token that q
+  does not have;
 - draft tokens beyond a row's length are not looked at;
 - the outcome of a row does not depend, to the last bit, on the rows beside it or on the library.
 """

@@ -18,6 +18,9 @@ Array = Any
 Namespace = Any
 """Its library, as ``array_api_compat.array_namespace`` gives it."""
 
+Outcome = tuple[Array, Array]
+"""Emitted tokens [B, N+1], of which the first accepted + 1 of a row count, and accepted drafts [B]."""
+
 
 def take(array: Array, index: Array) -> Array:
     """``array[index]``, which costs several times as much."""
@@ -94,8 +97,7 @@ def draw(xp: Namespace, weights: Array, coin: Array, otherwise: Array | None = N
     Args:
         weights: shape [B, V], not negative; they need not sum to one.
         coin: shape [B], in [0, 1).
-        otherwise: shape [B, V], drawn from in the rows whose weights are all zero. Only rounding
-            leads there.
+        otherwise: shape [B, V], drawn from in the rows whose weights are all zero.
     """
     levels = pair_sums(xp, weights)
     rest = coin * levels[-1][:, 0]

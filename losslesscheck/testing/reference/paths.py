@@ -1,7 +1,7 @@
 """References that verify a single path of draft tokens.
 
 Arguments: target [B, N+1, V], draft [B, N, V], tokens [B, N], lengths [B], coins [B, N], final [B].
-They return the emitted tokens [B, N+1] and how many drafts were accepted [B].
+They return an ``Outcome``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from array_api_compat import array_namespace, device
 from losslesscheck.testing.reference.arrays import (
     Array,
     Namespace,
+    Outcome,
     arange,
     draw,
     entries,
@@ -22,10 +23,8 @@ from losslesscheck.testing.reference.arrays import (
     which,
 )
 
-Emitted = tuple[Array, Array]
 
-
-def chain(target: Array, draft: Array, tokens: Array, lengths: Array, coins: Array, final: Array) -> Emitted:
+def chain(target: Array, draft: Array, tokens: Array, lengths: Array, coins: Array, final: Array) -> Outcome:
     """Accept x iff coin · q(x) < p(x); the last token is drawn from norm((p − q)₊) after a rejection,
     else from p.
 
@@ -39,7 +38,7 @@ def chain(target: Array, draft: Array, tokens: Array, lengths: Array, coins: Arr
 
 def chain_kernel(
     target: Array, draft: Array, tokens: Array, lengths: Array, coins: Array, final: Array
-) -> Emitted:
+) -> Outcome:
     """As ``chain``, but no x is accepted unless 0 < q(x) ≤ 1.
 
     SGLang, chain_speculative_sampling_triton.
@@ -52,7 +51,7 @@ def chain_kernel(
 
 def block_verification(
     target: Array, draft: Array, tokens: Array, lengths: Array, coins: Array, final: Array
-) -> Emitted:
+) -> Outcome:
     """Keep the longest path whose coin is below hᵢ; draw from norm((wᵢ · p − q)₊), or from p if it is
     the whole path.
 
@@ -81,7 +80,7 @@ def block_verification(
 
 def blockwise(
     target: Array, tokens: Array, lengths: Array, *, top_k: int, distance: int, minimum_block: int
-) -> Emitted:
+) -> Outcome:
     """Accept the drafts that greedy decoding would have produced, then emit the target's best token.
 
     Looser criteria: among the ``top_k`` best tokens, an index at most ``distance`` from the best
@@ -135,7 +134,7 @@ def finished(
     accepted: Array,
     final: Array,
     weight: Array | None = None,
-) -> Emitted:
+) -> Outcome:
     """The accepted drafts, and a last token from norm((weight · p − q)₊), or from p after all drafts."""
     count = tokens.shape[1]
     row = arange(xp, tokens.shape[0], tokens)
@@ -148,7 +147,7 @@ def finished(
     return emitted(xp, tokens, accepted, draw(xp, weights, final, p))
 
 
-def emitted(xp: Namespace, tokens: Array, accepted: Array, last: Array) -> Emitted:
+def emitted(xp: Namespace, tokens: Array, accepted: Array, last: Array) -> Outcome:
     """The accepted drafts and the last token as a subject returns them."""
     batch, count = tokens.shape
     both = xp.zeros((batch, count + 1), dtype=tokens.dtype, device=device(tokens))

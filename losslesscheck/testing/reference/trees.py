@@ -1,7 +1,7 @@
 """References that verify a token tree.
 
 Arguments: target [B, N+1, V], draft [B, N, V], tokens [B, N], parents [B, N], lengths [B],
-coins [B, N], final [B]. They return the emitted tokens [B, N+1] and how many drafts were accepted [B].
+coins [B, N], final [B]. They return an ``Outcome``.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from array_api_compat import array_namespace
 from losslesscheck.testing.reference.arrays import (
     Array,
     Namespace,
+    Outcome,
     arange,
     draw,
     entries,
@@ -22,7 +23,7 @@ from losslesscheck.testing.reference.arrays import (
     total,
     which,
 )
-from losslesscheck.testing.reference.walk import Emitted, Walk
+from losslesscheck.testing.reference.walk import Walk
 
 
 def specinfer(
@@ -33,7 +34,7 @@ def specinfer(
     lengths: Array,
     coins: Array,
     final: Array,
-) -> Emitted:
+) -> Outcome:
     """Accept x iff coin · q(x) < p(x), else p ← norm((p − q)₊); the last token is drawn from what is left.
 
     Miao et al. 2023, SpecInfer (arXiv 2305.09781), Alg. 2.
@@ -59,7 +60,7 @@ def without_replacement(
     final: Array,
     *,
     exhausted: str,
-) -> Emitted:
+) -> Outcome:
     """As ``specinfer``, but after each try q(x) ← 0, and q is renormalised.
 
     All siblings of a node come with the q before any try. When it is used up, the untried tokens are
@@ -98,7 +99,7 @@ def remaining(xp: Namespace, q: Array, untried: Array, *, uniform: bool) -> Arra
 
 def point_mass(
     target: Array, tokens: Array, parents: Array, lengths: Array, coins: Array, final: Array
-) -> Emitted:
+) -> Outcome:
     """Accept x iff coin < p(x), else p(x) ← 0, and p is renormalised.
 
     Miao et al. 2023 (arXiv 2305.09781), Alg. 2, with a q that is 1 at x.
@@ -124,7 +125,7 @@ def target_only(
     *,
     threshold_single: float,
     threshold_acc: float,
-) -> Emitted:
+) -> Outcome:
     """Accept the first sibling x with coin < Σp/threshold_acc, summed over the siblings up to x, or
     with p(x) ≥ threshold_single; else draw from p without the siblings.
 
@@ -151,7 +152,7 @@ def target_only(
 
 def naive_sampling(
     target: Array, tokens: Array, parents: Array, lengths: Array, coins: Array, final: Array
-) -> Emitted:
+) -> Outcome:
     """Draw y ~ p and emit it; go on below the sibling that is y, if there is one.
 
     The coin of the first sibling draws y. Miao et al. 2023 (arXiv 2305.09781), Sec. 4.3.
@@ -170,7 +171,7 @@ def naive_sampling(
     return walk.emit(y)
 
 
-def tree_greedy(target: Array, tokens: Array, parents: Array, lengths: Array) -> Emitted:
+def tree_greedy(target: Array, tokens: Array, parents: Array, lengths: Array) -> Outcome:
     """Accept the sibling that is the target's best token, the first of equals; else emit that token.
 
     SGLang, verify_tree_greedy; Miao et al. 2023 (arXiv 2305.09781), Alg. 2, VerifyGreedy.

@@ -7,10 +7,17 @@ from functools import cached_property
 
 from array_api_compat import device
 
-from losslesscheck.testing.reference.arrays import Array, Namespace, arange, draw, put, rows, take, which
-
-Emitted = tuple[Array, Array]
-"""Emitted tokens [B, N+1] and how many drafts were accepted [B]."""
+from losslesscheck.testing.reference.arrays import (
+    Array,
+    Namespace,
+    Outcome,
+    arange,
+    draw,
+    put,
+    rows,
+    take,
+    which,
+)
 
 
 class Walk:
@@ -61,12 +68,12 @@ class Walk:
         self.node[row] = i
         return which(self.xp, ~accept)
 
-    def end(self, final: Array) -> Emitted:
+    def end(self, final: Array) -> Outcome:
         """Draws the last token from what is left; from the target if rounding has left nothing."""
         here = self.here()
         return self.emit(draw(self.xp, take(self.left, here), final, take(rows(self.target), here)))
 
-    def emit(self, last: Array) -> Emitted:
+    def emit(self, last: Array) -> Outcome:
         """The accepted drafts and the last token [B] as a subject returns them."""
         place = arange(self.xp, last.shape[0], last) * self.nodes + self.accepted
         put(self._emitted.reshape(-1), place, last)
