@@ -58,6 +58,13 @@ def caught(entry: dict[str, Any], mutant: Mutant) -> bool:
     return set(mutant.caught_by) <= set(entry["failed"])
 
 
+def how_soon(item: str, failed: dict[str, int | None]) -> str:
+    if item not in failed:
+        return f"**not by {item}**"
+    steps = failed[item]
+    return f"{item} in {steps:,} steps" if steps else item
+
+
 def table(data: dict[str, Any]) -> str:
     settings = data["settings"]
     entries = {mutant: data["mutants"][name] for name, mutant in MUTANTS.items()}
@@ -73,21 +80,17 @@ def table(data: dict[str, Any]) -> str:
         f"{settings['seed']}; losslesscheck {data['versions']['losslesscheck']}, numpy "
         f"{data['versions']['numpy']}.",
         "",
-        "Steps: after how many a statistical check was sure; the others involve no chance. In all: how many "
-        "of the items that apply fail.",
+        "After how many steps (for independence: pairs of rows) a statistical check is sure; where none are "
+        "given, no chance is involved. In all: how many of the items that apply fail.",
         "",
-        "| mutant | rule | what is wrong | caught by | steps | in all |",
-        "|---|---|---|---|---|---|",
+        "| mutant | rule | what is wrong | caught by | in all |",
+        "|---|---|---|---|---|",
     ]
     for mutant, entry in entries.items():
         wrong = mutant.wrong.replace("|", "\\|") + (f" Seen: {mutant.seen}." if mutant.seen else "")
-        names = [item if item in entry["failed"] else f"**not** {item}" for item in mutant.caught_by]
-        steps = [entry["failed"].get(item) for item in mutant.caught_by]
-        shown = ", ".join(f"{number:,}" if number else "–" for number in steps)
-        lines.append(
-            f"| {mutant.name} | {mutant.rule} | {wrong} | {', '.join(names)} | {shown} | "
-            f"{len(entry['failed'])} of {entry['items']} |"
-        )
+        names = ", ".join(how_soon(item, entry["failed"]) for item in mutant.caught_by)
+        share = f"{len(entry['failed'])} of {entry['items']}"
+        lines.append(f"| {mutant.name} | {mutant.rule} | {wrong} | {names} | {share} |")
     lines += [
         "",
         "No faults, and no alarm:",

@@ -99,10 +99,16 @@ def _zero_tail(rng: np.random.Generator, vocabulary: int) -> tuple[Parts, Parts]
 
 
 def _ties(rng: np.random.Generator, vocabulary: int) -> tuple[Parts, Parts]:
-    """Two values only, the larger one several times."""
-    p = np.where(rng.random(vocabulary) < 0.5, 2.0, 1.0)
-    q = np.where(rng.random(vocabulary) < 0.5, 2.0, 1.0)
-    return _share(p), _share(q)
+    """Two values only, one twice the other, and zeros: several tokens are the likeliest."""
+
+    def row() -> Parts:
+        units = 2 ** (vocabulary.bit_length() - 1)  # so that they divide 256
+        twos = int(rng.integers(units // 2 + 1))
+        parts = np.zeros(vocabulary, dtype=np.int64)
+        parts[:twos], parts[twos : units - twos] = 2, 1
+        return rng.permutation(parts) * (UNIT // units)
+
+    return row(), row()
 
 
 def _flat(rng: np.random.Generator, vocabulary: int) -> tuple[Parts, Parts]:

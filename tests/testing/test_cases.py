@@ -48,6 +48,7 @@ def test_the_kinds_are_what_they_are_called() -> None:
     assert (made("peaked")[0].max(axis=1) > 0.9).all()
     p, _ = made("ties")
     assert all(len(np.unique(row)) <= 3 for row in p)
+    assert ((p == p.max(axis=1, keepdims=True)).sum(axis=1) > 1).mean() > 0.7
 
 
 def test_mixed_has_all_kinds_of_rows_but_a_dense_one_to_begin_with() -> None:

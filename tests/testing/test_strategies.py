@@ -406,26 +406,18 @@ def value_of(text: str, name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "lines"),
+    ("name", "parts"),
     [
-        (
-            "resample_target",
-            [
-                "tree=Tree.from_parents([-1]),",
-                "target={(): [Fraction(1, 2), Fraction(1, 2)]},",
-            ],
-        ),
+        ("resample_target", ["Tree.from_parents([-1])", "target={(): [Fraction(1, 2), Fraction(1, 2)]}"]),
         (
             "bonus_previous_row",
-            [
-                "target={(): [Fraction(1, 1), Fraction(0, 1)],",
-                "(0,): [Fraction(0, 1), Fraction(1, 1)]},",
-            ],
+            ["target={(): [Fraction(1, 1), Fraction(0, 1)], (0,): [Fraction(0, 1), Fraction(1, 1)]}"],
         ),
-        ("duplicate_siblings", ["tree=Tree.from_parents([-1, -1], [0, 0]),"]),
+        ("duplicate_siblings", ["Tree.from_parents([-1, -1], [0, 0])"]),
     ],
+    ids=["resample_target", "bonus_previous_row", "duplicate_siblings"],
 )
-def test_a_falsifying_instance_prints_as_what_makes_it(name: str, lines: list[str]) -> None:
+def test_a_falsifying_instance_prints_as_what_makes_it(name: str, parts: list[str]) -> None:
     rule = rules.get(name)
 
     @settings(SHRINK)
@@ -434,7 +426,8 @@ def test_a_falsifying_instance_prints_as_what_makes_it(name: str, lines: list[st
         assert examine(rule, instance) is None
 
     text = printed(lossless)
-    assert set(lines) <= {line.strip() for line in text.splitlines()}
+    for part in parts:
+        assert part in " ".join(text.split())
     copied = eval(value_of(text, "instance"), {"Instance": Instance, "Tree": Tree, "Fraction": Fraction})
     assert examine(rule, copied) is not None
 

@@ -40,7 +40,7 @@ class OffsetsWrap(Chain):
 
 
 @mutant("sizes[large batch]")
-class AtMost1024Rows(Chain):
+class OneBlockOfRows(Chain):
     """Verifies 1024 rows, a block of threads, and accepts nothing in the others."""
 
     def verify(self, given: Given) -> Outcome:

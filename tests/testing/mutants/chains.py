@@ -130,7 +130,8 @@ class SeededChain(Chain):
     def __call__(  # type: ignore[override]
         self, target: Array, draft: Array, tokens: Array, lengths: Array, seed: int
     ) -> Outcome:
-        coins, last = self.thrown(*tokens.shape, seed)
+        batch, drafts = tokens.shape
+        coins, last = self.thrown(batch, drafts, seed)
         return self.verify(Given(target, tokens, lengths, draft, coins=coins, final=last))
 
     def thrown(self, batch: int, drafts: int, seed: int) -> tuple[Array, Array]:

@@ -66,7 +66,8 @@ class TokensAlone(Chain):
     """Returns the emitted tokens alone, −1 behind the last."""
 
     def emit(self, tokens: Array, accepted: Array, last: Array) -> Outcome:
-        return super().emit(tokens, accepted, last)[0]
+        emitted, _ = super().emit(tokens, accepted, last)
+        return emitted  # type: ignore[no-any-return]
 
 
 @equivalent("siblings of greedy verification cannot be accepted two at a time")
