@@ -1,4 +1,4 @@
-"""Runs the conformance suite on all mutants, keeps what it found and renders it; about 15 minutes.
+"""Runs the conformance suite on all mutants, keeps what it found and renders it; some minutes.
 
 python -m reports.mutants
 """
@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from losslesscheck.machines.monte_carlo.sampling import cores
 from losslesscheck.testing import conformance
 from tests.testing.mutants import EQUIVALENT, IMPLEMENTATIONS, MUTANTS, Mutant, subject_of
 
@@ -37,20 +39,27 @@ def found(mutant: Mutant) -> dict[str, Any]:
 
 
 def collected() -> dict[str, Any]:
-    entries = {}
-    for name, mutant in MUTANTS.items():
-        entries[name] = found(mutant)
-        print(name, len(entries[name]["failed"]), "of", entries[name]["items"], file=sys.stderr)
-    passing = {}
-    for implementation in (*IMPLEMENTATIONS, *EQUIVALENT):
-        passing[implementation.__name__] = failed(conformance.run(subject_of(implementation), SETTINGS))
-        print(implementation.__name__, len(passing[implementation.__name__]), file=sys.stderr)
+    with ProcessPoolExecutor(cores()) as pool:
+        entries = dict(zip(MUTANTS, pool.map(_found, MUTANTS), strict=True))
+        correct = [implementation.__name__ for implementation in (*IMPLEMENTATIONS, *EQUIVALENT)]
+        passing = dict(zip(correct, pool.map(_alarms, range(len(correct))), strict=True))
     return {
         "versions": {name: version(name) for name in ("losslesscheck", "numpy")},
         "settings": {"alpha": SETTINGS.alpha, "samples": SETTINGS.samples, "seed": SETTINGS.seed},
         "mutants": entries,
         "correct": passing,
     }
+
+
+def _found(name: str) -> dict[str, Any]:
+    entry = found(MUTANTS[name])
+    print(name, len(entry["failed"]), "of", entry["items"], file=sys.stderr)
+    return entry
+
+
+def _alarms(place: int) -> dict[str, int | None]:
+    implementation = (*IMPLEMENTATIONS, *EQUIVALENT)[place]
+    return failed(conformance.run(subject_of(implementation), SETTINGS))
 
 
 def caught(entry: dict[str, Any], mutant: Mutant) -> bool:

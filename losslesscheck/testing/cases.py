@@ -106,7 +106,8 @@ def _ties(rng: np.random.Generator, vocabulary: int) -> tuple[Parts, Parts]:
         twos = int(rng.integers(units // 2 + 1))
         parts = np.zeros(vocabulary, dtype=np.int64)
         parts[:twos], parts[twos : units - twos] = 2, 1
-        return rng.permutation(parts) * (UNIT // units)
+        mixed: Parts = rng.permutation(parts) * (UNIT // units)
+        return mixed
 
     return row(), row()
 
