@@ -1,4 +1,4 @@
-"""Benchmarks run only when asked for: ``pytest tests/benchmarks --benchmark-enable``."""
+"""Benchmarks run only when asked for: ``pytest tests/benchmarks --dist no --benchmark-enable``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The figures of the readings, each with its time, its goal and the peak memory of a fresh process.
 
-pytest tests/benchmarks --benchmark-enable --benchmark-only --benchmark-json=FILE
+pytest tests/benchmarks --dist no --benchmark-enable --benchmark-only --benchmark-json=FILE
 python reports/benchmarks.py FILE
 """
 
