@@ -1,27 +1,40 @@
-"""Keeps what matters of pytest-benchmark's JSON in `reports/data/readings.json` and renders it.
+"""Keeps what matters of pytest-benchmark's JSON in `reports/data/` and renders it.
 
-python reports/benchmarks.py FILE.json
+python reports/benchmarks.py readings FILE.json      # of tests/benchmarks/test_figures.py
+python reports/benchmarks.py testing FILE.json       # of tests/benchmarks/test_testing.py
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PACKAGES = ("numpy", "scipy", "python-flint", "sympy", "z3-solver")
+PACKAGES = {
+    "readings": ("numpy", "scipy", "python-flint", "sympy", "z3-solver"),
+    "testing": ("numpy", "scipy", "torch"),
+}
+ABOUT = {
+    "readings": "# Figures of the readings\n\n{device}; {versions}; {date}. Times are the minimum of several runs, "
+    "in a warm process except for the whole commands; the peak is the resident memory of a fresh process. The "
+    "problems given to z3 and to sympy are the rule's law in their own expressions "
+    "(tests/benchmarks/rivals.py), within 20 s and 2 GiB.",
+    "testing": "# Figures of the testing kit\n\n{device}; {versions}; {date}. Steps a second: of references with "
+    "batches given, on two processes; of drafting, verifying and counting together, on one.",
+}
 
 
-def kept(results: dict[str, Any]) -> dict[str, Any]:
+def kept(results: dict[str, Any], packages: Sequence[str]) -> dict[str, Any]:
     """Device, versions and, for every figure, its goal, times in seconds and peak in MiB."""
     machine = results["machine_info"]
     return {
         "date": results["datetime"][:10],
         "device": f"{machine['cpu'].get('brand_raw', machine['machine'])}, {machine['cpu']['count']} cores",
-        "versions": {"python": machine["python_version"]} | {name: version(name) for name in PACKAGES},
+        "versions": {"python": machine["python_version"]} | {name: version(name) for name in packages},
         "figures": [
             {
                 "name": entry["name"].removeprefix("test_"),
@@ -35,15 +48,10 @@ def kept(results: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def table(data: dict[str, Any]) -> str:
+def table(data: dict[str, Any], about: str) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in data["versions"].items())
     lines = [
-        "# Figures of the readings",
-        "",
-        f"{data['device']}; {versions}; {data['date']}. Times are the minimum of several runs, in a warm "
-        "process except for the whole commands; the peak is the resident memory of a fresh process. The "
-        "problems given to z3 and to sympy are the rule's law in their own expressions "
-        "(tests/benchmarks/rivals.py), within 20 s and 2 GiB.",
+        about.format(device=data["device"], versions=versions, date=data["date"]),
         "",
         "| what | goal | time | peak | |",
         "|---|---|---|---|---|",
@@ -59,8 +67,11 @@ def table(data: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
-        sys.exit("usage: python reports/benchmarks.py FILE.json")
-    data = kept(json.loads(Path(sys.argv[1]).read_text()))
-    (HERE / "data" / "readings.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-    (HERE / "benchmarks.md").write_text(table(data))
+    if len(sys.argv) != 3 or sys.argv[1] not in ABOUT:
+        sys.exit(f"usage: python reports/benchmarks.py {'|'.join(ABOUT)} FILE.json")
+    measured = kept(json.loads(Path(sys.argv[2]).read_text()), PACKAGES[sys.argv[1]])
+    file = HERE / "data" / f"{sys.argv[1]}.json"
+    file.write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n")
+    files = {name: HERE / "data" / f"{name}.json" for name in ABOUT}
+    tables = [table(json.loads(f.read_text()), ABOUT[name]) for name, f in files.items() if f.is_file()]
+    (HERE / "benchmarks.md").write_text("\n".join(tables))

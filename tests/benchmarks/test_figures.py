@@ -1,7 +1,7 @@
 """The figures of the readings, each with its time, its goal and the peak memory of a fresh process.
 
 pytest tests/benchmarks --dist no --benchmark-enable --benchmark-only --benchmark-json=FILE
-python reports/benchmarks.py FILE
+python reports/benchmarks.py readings FILE
 """
 
 from __future__ import annotations
