@@ -21,8 +21,8 @@ PACKAGES = {
 ABOUT = {
     "readings": (
         "# Figures of the readings\n\n{device}; {versions}; {date}. Times are the minimum of several runs, "
-        "in a warm process except for the whole commands; the peak is the resident memory of a fresh process. "
-        "The problems given to z3 and to sympy are the rule's law in their own expressions "
+        "in a warm process except for the whole commands; the peak is the resident memory of a fresh "
+        "process. The problems given to z3 and to sympy are the rule's law in their own expressions "
         "(tests/benchmarks/rivals.py), within 20 s and 2 GiB."
     ),
     "testing": (
