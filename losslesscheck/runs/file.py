@@ -143,7 +143,8 @@ class RunFile:
 
     def _check_unfinished(self, number: int, line: bytes) -> None:
         """Only what can be the beginning of a row may be cut off."""
-        if not (line.startswith(START) or START.startswith(line)):
+        written = line.rstrip(b"\0")  # what a power cut can leave at the end
+        if not (written.startswith(START) or START.startswith(written)):
             raise InputError(f"save: line {number} of {self.path} is no row of a run")
         self.notes.append(f"line {number} of {self.path} was not written to its end and does not count")
 

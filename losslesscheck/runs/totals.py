@@ -1,9 +1,10 @@
 """What the rows of a run add up to, and what that says.
 
 A round n is the n-th shard of every source. Rounds are added up in order, as far as there are no gaps,
-and judged after the rounds of a fixed schedule. So the totals, the e-values and the round after which
-the law was refuted depend on the rows alone: not on the order in which shards came in, nor on how many
-workers there were, nor on how often the run was interrupted.
+and judged after the rounds of a fixed schedule and after the last one that was asked for. So the totals,
+the e-values and the round after which the law was refuted depend on the rows and on how many were asked
+for: not on the order in which shards came in, nor on how many workers there were, nor on how often the
+run was interrupted.
 
 Nor may the looks be chosen by what is seen. Which shards are there when one looks may depend on their
 content (a shard that rejects more may take longer), but the e-values of the totals of 1, 2, 3, … rounds

@@ -12,7 +12,9 @@ from losslesscheck.statistics.e_process import log_mean
 FloatArray = npt.NDArray[np.float64]
 
 
-def combined_log_e_values(values: FloatArray, lengths: npt.NDArray[np.int_]) -> FloatArray:
+def combined_log_e_values(
+    values: FloatArray, lengths: npt.NDArray[np.int_], *, across: bool = True
+) -> FloatArray:
     """One e-value for the next tokens after many contexts, shape [...].
 
     Why products are allowed: put the tokens of all samples in one sequence. Under the null hypothesis
@@ -32,20 +34,25 @@ def combined_log_e_values(values: FloatArray, lengths: npt.NDArray[np.int_]) -> 
         values: ``log_e_values`` of every context, shape [..., C, K]; zeros for one that was not
             reached, which must not be left out, or the weights would depend on the samples.
         lengths: the number of tokens of every context, shape [C].
+        across: whether contexts of different lengths may be multiplied. They may not where contexts of
+            different laws are pooled: given what came before, the next token then does not have the
+            law of its pool. Within a length the product stands, as a sample has one token there.
 
     Returns:
         +inf where any value is.
     """
     levels = [values[..., lengths == length, :] for length in np.unique(lengths)]
-    everywhere = log_mean(values.sum(axis=-2))
     by_length = log_mean(np.stack([log_mean(level.sum(axis=-2)) for level in levels], axis=-1))
     alone = log_mean(np.stack([log_mean(log_mean(level)) for level in levels], axis=-1))
-    return log_mean(np.stack([everywhere, by_length, alone], axis=-1))
+    parts = [by_length, alone]
+    if across:
+        parts.append(log_mean(values.sum(axis=-2)))
+    return log_mean(np.stack(parts, axis=-1))
 
 
-def combined_log_e_value(values: FloatArray, lengths: npt.NDArray[np.int_]) -> float:
+def combined_log_e_value(values: FloatArray, lengths: npt.NDArray[np.int_], *, across: bool = True) -> float:
     """``combined_log_e_values`` of values of shape [C, K]."""
-    return float(combined_log_e_values(values, lengths))
+    return float(combined_log_e_values(values, lengths, across=across))
 
 
 def context_weights(lengths: npt.NDArray[np.int_]) -> FloatArray:

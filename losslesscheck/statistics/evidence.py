@@ -47,12 +47,16 @@ class Evidence:
         contexts: how many contexts are tested together.
         lengths: the number of tokens of every context, shape [C]; zeros by default.
         alpha: bound on the probability of a false alarm.
+        across: see ``combined_log_e_values``.
 
     Attributes:
         levels: the confidence level's share of every context, shape [C]; their sum is at most alpha.
     """
 
-    def __init__(self, contexts: int, lengths: npt.ArrayLike | None, alpha: float) -> None:
+    def __init__(
+        self, contexts: int, lengths: npt.ArrayLike | None, alpha: float, *, across: bool = True
+    ) -> None:
+        self._across = across
         check_open_unit(alpha=alpha)
         self.lengths = checked_lengths(lengths, contexts)
         weights = context_weights(self.lengths)
@@ -65,7 +69,7 @@ class Evidence:
 
     def look(self, values: FloatArray, bounds: FloatArray, samples: int) -> Look:
         """Takes in the log e-values [C, K] and TV bounds [C] of a look."""
-        log_e = combined_log_e_value(values, self.lengths)
+        log_e = combined_log_e_value(values, self.lengths, across=self._across)
         alone = log_mean(values)
         self._largest = max(self._largest, log_e)
         self._most = np.maximum(self._most, alone)

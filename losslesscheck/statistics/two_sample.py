@@ -111,6 +111,8 @@ class TwoSampleTest:
         alpha: bound on the probability of a false alarm.
         share: what share of all tokens is planned to be in the first sample; it matters for the power
             alone, see ``two_sample_log_e_values``.
+        pooled: some of the contexts are pools of contexts with different laws. A pool that is named then
+            says only that the two laws differ there or before.
 
     Attributes:
         first, second: the counts of all batches so far, shape [C, V].
@@ -133,6 +135,7 @@ class TwoSampleTest:
         lengths: npt.ArrayLike | None = None,
         alpha: float = 1e-9,
         share: float = 0.5,
+        pooled: bool = False,
     ) -> None:
         for name, value in (("vocabulary", vocabulary), ("contexts", contexts)):
             if value < 1:
@@ -141,7 +144,7 @@ class TwoSampleTest:
         self.share = share
         self.first = np.zeros((contexts, vocabulary), dtype=np.int64)
         self.second = np.zeros((contexts, vocabulary), dtype=np.int64)
-        self._evidence = Evidence(contexts, lengths, alpha)
+        self._evidence = Evidence(contexts, lengths, alpha, across=not pooled)
 
     def add(self, first: npt.ArrayLike, second: npt.ArrayLike) -> Look:
         """Adds a batch, and says what all samples so far say.

@@ -30,19 +30,24 @@ class Report:
 
     Attributes:
         experiment: the experiment behind it.
-        min_tv: a bias of the first token of at least this size, in TV, would have been found with
-            probability .9.
     """
 
     experiment: Experiment
-    min_tv: float
+
+    @property
+    def detectable_tv(self) -> float:
+        """A bias of the first token of at least this size, in TV, would have been found with probability
+        .9; 1 if not even one of 1/2 would."""
+        return self.experiment.detectable_tv
 
     def __str__(self) -> str:
         e = self.experiment
+        found = f"a bias of TV {self.detectable_tv:.2g} of the first token would have been found with"
+        said = f"{found} probability {POWER:g}" if self.detectable_tv < 1 else "too few to find anything"
+        untested = f"; {e.unjudged:,} tokens were not tested" if e.unjudged else ""
         return (
             f"{e.subject}: no bias in {e.steps:,} steps ({e.problem.rule.name}, {e.problem.name}, tree "
-            f"{e.problem.tree}, {e.tokens_per_step:.3f} tokens a step); a bias of TV {self.min_tv:.2g} of "
-            f"the first token would have been found with probability {POWER:g}"
+            f"{e.problem.tree}, {e.tokens_per_step:.3f} tokens a step); {said}{untested}"
         )
 
 
@@ -101,11 +106,11 @@ def assert_lossless(
     problem = _problem(subject, bound, tree, vocabulary, target, draft, seed)
     steps = samples or steps_for(problem.rounded(subject.dtype), 1e-3 if min_tv is None else min_tv, alpha)
     if subject.injected and (found := impossible_token(subject, problem, seed)):
-        raise AssertionError(f"{subject.name} is not lossless: {found}")
+        raise AssertionError(f"{subject.name} is not lossless: {found}. No chance is involved.")
     experiment = run(subject, problem, steps=steps, alpha=alpha, seed=seed)
     if experiment.refuted:
         raise AssertionError(failure(experiment, minimised(subject, experiment)))
-    return Report(experiment, experiment.detectable_tv)
+    return Report(experiment)
 
 
 def _resolved(

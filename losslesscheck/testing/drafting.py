@@ -82,7 +82,7 @@ class Drafter:
             lengths=lengths,
             coins=rng.random((size, count), dtype=self._float),
             final=rng.random(size, dtype=self._float),
-            seed=int(rng.integers(2**31)),
+            seed=int(rng.integers(2**63)),
         )
 
     def _draw(

@@ -35,7 +35,8 @@ def impossible_token(subject: Subject, problem: Problem, seed: int) -> str:
     rng = np.random.default_rng([seed, 2])
     drafter = Drafter(problem.rounded(subject.dtype), subject.dtype)
     batch = extreme(drafter.batch(min(subject.batch or ROWS, ROWS), rng), rng)
-    emitted = subject(batch)
+    # It may write into what it is handed.
+    emitted = subject(replace(batch, target=batch.target.copy(), draft=batch.draft.copy()))
     found = impossible(batch, emitted)
     if found is None:
         return ""

@@ -59,7 +59,7 @@ class Experiment:
         problem: the problem, as the subject saw it.
         seed: of the experiment.
         steps: draft-and-verify steps that were counted.
-        planned: how many it would have counted at most.
+        unjudged: emitted tokens that were not tested, as their row was too rare for a counter.
         alpha: bound on the probability that a correct implementation is refuted.
         log_e: natural logarithm of the e-value; refuted if it reaches log 1/alpha.
         refuted: whether it did, at any look.
@@ -76,7 +76,7 @@ class Experiment:
     problem: Problem
     seed: int
     steps: int
-    planned: int
+    unjudged: int
     alpha: float
     log_e: float
     refuted: bool
@@ -169,6 +169,7 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
         InputError: if the problem does not suit the subject.
         SubjectError: if the subject fails.
     """
+    _check_resolution(problem.rounded(subject.dtype), subject.dtype, steps)
     sampler = Sampler(subject, problem, seed, pilot=min(PILOT, steps))
     laws = Laws(sampler.problem)
     groups = list(sampler.counts().groups())
@@ -195,7 +196,7 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
         problem=sampler.problem,
         seed=seed,
         steps=sampler.steps,
-        planned=steps,
+        unjudged=counts.skipped,
         alpha=alpha,
         log_e=float(look.largest),
         refuted=look.rejected,
@@ -211,6 +212,28 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
         ),
         accepted=tuple(counts.lengths.get(k, 0) for k in range(1, max(counts.lengths, default=1) + 1)),
     )
+
+
+def _check_resolution(problem: Problem, dtype: str, steps: int) -> None:
+    """Refuses probabilities that coins cannot give.
+
+    A correct implementation's probabilities are off by up to one step of its coins, d = 2⁻²⁴ in float32.
+    In N steps that makes a chi² of N d² Σ 1/p, which must stay far below what is an alarm.
+
+    Raises:
+        InputError: naming the row.
+    """
+    step = 2.0**-53 if dtype == "float64" else 2.0**-24
+    rows = problem.expected
+    with np.errstate(divide="ignore"):
+        noise = steps * step**2 * np.where(rows > 0, 1 / rows, 0).sum(axis=1)
+    if noise.max() > 1:
+        row = int(noise.argmax())
+        least = rows[row][rows[row] > 0].min()
+        raise InputError(
+            f"target[{row}] has probabilities down to {least:.2g}, which coins of {dtype} give only roughly: "
+            f"in {steps:,} steps a correct implementation would be refuted. Take fewer steps or float64."
+        )
 
 
 def _matrix(counts: Counts) -> npt.NDArray[np.int64]:

@@ -32,7 +32,7 @@ def table(laws: Mapping[str, npt.NDArray[np.float64]]) -> list[str]:
 def place(context: tuple[int, ...] | Pool) -> str:
     """A context in words."""
     if isinstance(context, Pool):
-        return f"after {context.length} tokens, where row {context.row} applies"
+        return f"after {context.length} tokens, pooled over contexts"
     return f"after {list(context)}" if context else "at the start"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 
 from losslesscheck import instances
@@ -16,19 +17,22 @@ STEPS = 2**15
 """Steps on each of the smaller problems: enough for the bias that a fault has on its worst input."""
 
 CANDIDATES = 200
+SECONDS = 20.0
 VOCABULARIES = (2, 3)
 SHAPES = ((1,), (2,), (1, 1))
 DENOMINATORS = (1, 2, 3, 4)
 
 
-def minimised(subject: Subject, failed: Experiment, *, most: int = CANDIDATES) -> Experiment | None:
+def minimised(subject: Subject, failed: Experiment) -> Experiment | None:
     """The first of the smaller problems, simplest first, that refutes the subject; ``None`` if none does.
 
     Each is judged at the level of the experiment that failed. A subject that does not bear a problem
-    (a vocabulary that is too small for a kernel) is asked the next one.
+    (a vocabulary that is too small for a kernel) is asked the next one. The search ends after some 20 s.
     """
-    problem = failed.problem
-    for candidate in itertools.islice(_smaller(problem), most):
+    started = time.monotonic()
+    for candidate in itertools.islice(_smaller(failed.problem), CANDIDATES):
+        if time.monotonic() - started > SECONDS:
+            return None
         try:
             found = run(subject, candidate, steps=STEPS, alpha=failed.alpha, seed=failed.seed)
         except (InputError, SubjectError):

@@ -25,6 +25,8 @@ PILOT = 1024
 """Sequences of either sampler that settle which contexts are counted and are not counted themselves."""
 
 CELLS = 2**16
+MOST_CELLS = 2**23
+"""Counters of either sampler: as many as every length needs a pool of its own, within bounds."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,16 @@ class SameLaw:
 
     Attributes:
         samples: sequences of either sampler.
-        contexts: after how many contexts next tokens were compared.
+        contexts: after how many contexts next tokens were compared; a pool of contexts of one length
+            counts as one.
+        uncompared: how many tokens were not, as there was no counter for their place.
         tv_bound: upper confidence bound, at level 1 − alpha, on the TV between the first tokens' laws.
         alpha: bound on the probability that two samplers of the same law are told apart.
     """
 
     samples: int
     contexts: int
+    uncompared: int
     tv_bound: float
     alpha: float
 
@@ -47,6 +52,7 @@ class SameLaw:
         return (
             f"no difference in {self.samples:,} sequences of either; the laws of the first token differ by "
             f"TV {self.tv_bound:.2g} at most (at level 1 − {self.alpha:.0e})"
+            + (f"; {self.uncompared:,} tokens were not compared" if self.uncompared else "")
         )
 
 
@@ -61,9 +67,10 @@ def assert_same_law(
 ) -> SameLaw:
     """Raises an ``AssertionError`` if two samplers have different laws.
 
-    For instance an engine with speculative decoding and without. The next tokens after every context
-    are compared, and the end of a sequence counts as a token. It is looked at after 1024, 2048, 4096, …
-    sequences, and ends at the first difference.
+    For instance an engine with speculative decoding and without. Next tokens are compared after every
+    context that is frequent, and after all other contexts of a length together; the end of a sequence
+    counts as a token. It is looked at after 1024, 2048, 4096, … sequences, and ends at the first
+    difference.
 
     Args:
         first, second: see ``Sampler``; called with another seed every time. The sequences must be
@@ -97,7 +104,11 @@ def assert_same_law(
     tallies = (Tally(plan), Tally(plan))
     lengths = np.array([len(c) for c in plan.contexts] + [pool.length for pool in plan.pools])
     test = statistics.TwoSampleTest(
-        vocabulary=vocabulary + 1, contexts=plan.slots, lengths=lengths, alpha=alpha
+        vocabulary=vocabulary + 1,
+        contexts=plan.slots,
+        lengths=lengths,
+        alpha=alpha,
+        pooled=bool(plan.pools),
     )
     counted, following = 0, PILOT
     while counted < samples:
@@ -116,7 +127,8 @@ def assert_same_law(
         following = counted
         if look.rejected:
             raise AssertionError(_failure(plan, test, look, counted, alpha, seed))
-    return SameLaw(counted, plan.slots, float(look.tv_bounds[0]), alpha)
+    uncompared = sum(tally.skipped for tally in tallies)
+    return SameLaw(counted, plan.slots, uncompared, float(look.tv_bounds[0]), alpha)
 
 
 def _sequences(
@@ -157,7 +169,9 @@ def _plan(batches: list[list[tuple[int, list[npt.NDArray[np.int64]]]]], vocabula
             emit(list(columns), lanes)
     # Contexts without counters of their own are pooled by length, which both samplers do alike.
     anything = Model.constant(np.full(vocabulary + 1, 1 / (vocabulary + 1)))
-    return Plan(anything, pilot, max(map(len, pilot)), CELLS)
+    longest = max(map(len, pilot))
+    cells = max(CELLS, (1 + 2 * longest) * (vocabulary + 1))  # half of what is left goes to contexts
+    return Plan(anything, pilot, longest, min(cells, MOST_CELLS))
 
 
 def _failure(

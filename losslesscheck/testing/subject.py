@@ -25,7 +25,7 @@ argument                what it is (B rows of a batch, N draft tokens in each, V
 ``final``               [B]: a uniform number in [0, 1) to draw the last token with, by inverse
                         transform: the first token up to which the weights sum to more than
                         final · total
-``seed``                an int, another one for every call
+``seed``                an int from 0 to 2⁶³ − 1, another one for every call
 ``rng``                 a ``numpy.random.Generator``, seeded for every call
 ``generator``           a ``torch.Generator`` on the subject's device, seeded for every call
 ======================  ===========================================================================
@@ -339,7 +339,7 @@ def _integers(values: Any, name: str) -> IntArray:
     array = np.asarray(values)
     if array.dtype.kind not in "iu":
         raise SubjectError(f"{name} holds {array.dtype}, not integers")
-    return array.astype(np.int64, copy=False)
+    return array.astype(np.int64)  # a copy: the subject may use its buffer again
 
 
 def _refuse(wrong: npt.NDArray[np.bool_], tokens: IntArray, batch: Batch, what: str) -> None:

@@ -4,6 +4,7 @@ import os
 import resource
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from tests.runs.sources import Die
 FIRST, SECOND = Die(), Die(seed=1)
 
 
+@cache
 def line(shard: int, source: Die = FIRST) -> bytes:
+    """A row; the same bytes every time, though a row says how long it took."""
     return run_shard(source, describe(source), shard)
 
 

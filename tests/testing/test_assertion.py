@@ -62,9 +62,22 @@ def with_thresholds(target: Any, tokens: Any, coins: Any, final: Any) -> Any:
 
 def test_a_correct_implementation_passes_and_the_bias_that_would_have_shown_is_stated() -> None:
     report = assert_lossless(correct, "chain", min_tv=0.01)
-    assert report.min_tv <= 0.0101
-    assert report.experiment.steps == report.experiment.planned
+    assert report.detectable_tv <= 0.0101
+    assert report.experiment.unjudged == 0
     assert "a bias of TV 0.01 of the first token would have been found" in str(report)
+
+
+def test_a_run_that_is_too_short_says_so() -> None:
+    assert "too few to find anything" in str(assert_lossless(correct, samples=10))
+
+
+def test_probabilities_that_coins_cannot_give_are_refused() -> None:
+    tiny: dict[str, Any] = {"target": [1e-13, 1 - 1e-13], "draft": [1.0, 0.0]}
+    with pytest.raises(
+        InputError, match=r"target\[0\] has probabilities down to 1e-13, which coins of float32"
+    ):
+        assert_lossless(correct, samples=2**25, **tiny)
+    assert assert_lossless(correct, samples=1000, dtype="float64", **tiny).experiment.steps == 1000
 
 
 def test_a_failure_says_all_that_is_needed_to_judge_it() -> None:

@@ -50,7 +50,8 @@ def independence(trial: Trial) -> Mapping[str, Any]:
     distances = _distances(size) if trial.case == "rows" else [0]
     contexts = [(place, distance) for distance in distances for place in range(len(problems))]
     expected = np.array([np.outer(firsts[place], firsts[place]).ravel() for place, _ in contexts])
-    pairs = settings.samples or steps_for(expected[0], settings.min_tv, trial.level)
+    each = trial.level / len(contexts)  # its share of the evidence
+    pairs = settings.samples or len(contexts) * steps_for(expected[0], settings.min_tv, each)
     found = np.zeros(expected.shape, dtype=np.int64)
     drafters = [Drafter(problem, subject.dtype) for problem in problems]
     rng, turn = np.random.default_rng([trial.seed, 2]), count()
@@ -76,7 +77,7 @@ def independence(trial: Trial) -> Mapping[str, Any]:
     data = {
         "pairs": int(found.sum()),
         "log10_e": log10(look.largest),
-        "detectable_pair_tv": detectable_tv(expected[0], int(found.sum()), trial.level),
+        "detectable_pair_tv": detectable_tv(expected[0], int(found.sum(axis=1).min()), each),
     }
     if look.rejected:
         assert look.worst is not None

@@ -91,6 +91,7 @@ def law(trial: Trial) -> Mapping[str, Any]:
     steps = settings.samples or max(LEAST, experiment.steps_for(problem, settings.min_tv, trial.level))
     found = experiment.run(trial.subject, problem, steps=steps, alpha=trial.level, seed=trial.seed)
     data = {
+        "problem": found.problem.hash,
         "steps": found.steps,
         "log10_e": log10(found.log_e),
         "tv_bound": found.tv_bound,
@@ -146,6 +147,7 @@ def acceptance(trial: Trial) -> Mapping[str, Any]:
     look, seen = looked_at(expected[None], trial.level / 2, steps, counts)
     strange = bdtrc(others - 1, seen, ROUNDING[subject.dtype]) if others and seen == steps else 1.0
     data = {
+        "problem": sampler.problem.hash,
         "steps": seen,
         "log10_e": log10(look.largest),
         "detectable_sequence_tv": detectable_tv(expected, seen, trial.level / 2),
