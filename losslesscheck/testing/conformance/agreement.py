@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from losslesscheck.errors import InputError
+from losslesscheck.model import Model
 from losslesscheck.testing import reference
 from losslesscheck.testing.conformance.check import Check, Inapplicable, Trial
 from losslesscheck.testing.conformance.coins import MARGIN, calm, moved, thresholds
@@ -18,17 +19,35 @@ from losslesscheck.testing.conformance.inputs import (
     drafted,
     emit,
     every_kind,
+    posed,
     rule_of,
     same,
     softmax,
     spelled,
     stacked,
+    unfit,
+    with_models,
 )
 from losslesscheck.testing.conformance.lane import failure
 from losslesscheck.testing.outcome import strayed
 from losslesscheck.testing.subject import Batch, Emitted, Subject
+from losslesscheck.tree import Tree
 
 ROWS = 128
+
+LARGE_TREES = {
+    "one draft": Tree.chain(1),
+    "long chain": Tree.chain(20),
+    "large tree": Tree.regular((8, 4, 1)),
+}
+"""Trees on which a kernel's own limits show: of drafts, siblings, nodes in a mask."""
+
+MANY = 70_000
+"""More rows than a 16-bit number, or the second dimension of a grid, can hold."""
+
+LARGE = 4133
+SEAMS = (64, 256, 1024, 2048, 4096, LARGE)
+"""Where tiles of a large vocabulary meet; the rows have their mass there."""
 
 PERTURBATIONS = 4
 """Perturbed copies of p and q on which the reference must agree with itself where it is to be trusted."""
@@ -44,7 +63,12 @@ def _cases(subject: Subject) -> dict[str, str]:
     except InputError:
         skip = skip or f"there is no reference for {rule_of(subject).name}"
     greedy = "" if subject.injected else "greedy decoding throws no coins"
-    return {"anywhere": skip, "near thresholds": skip or greedy}
+    small = "" if subject.batch is None else f"takes {subject.batch} rows at a time"
+    return (
+        {"anywhere": skip, "near thresholds": skip or greedy, "large vocabulary": skip}
+        | {name: skip or unfit(subject, tree) for name, tree in LARGE_TREES.items()}
+        | {"many rows": skip or small}
+    )
 
 
 def _reference(subject: Subject) -> Subject:
@@ -55,7 +79,28 @@ def coins(trial: Trial) -> Mapping[str, Any]:
     """How coins are to be used is said in ``losslesscheck.testing.subject``."""
     subject, oracle = trial.subject, _reference(trial.subject)
     rng = np.random.default_rng([trial.seed, 2])
-    rows = trial.rows(ROWS)
+    batches = _batches(trial, oracle, rng)
+    margin = MARGIN[subject.dtype]
+    compared = sum(_demand_agreement(trial, oracle, calm(b, margin), rng) for b in batches)
+    if not compared:
+        raise Inapplicable(f"rounding to {subject.dtype} decides every row")
+    return {"rows": compared}
+
+
+def _batches(trial: Trial, oracle: Subject, rng: np.random.Generator) -> list[Batch]:
+    subject, rows = trial.subject, trial.rows(ROWS)
+    if trial.case == "large vocabulary":
+        seams = with_models(subject, "at the seams", _at_seams(rng, "target"), _at_seams(rng, "draft"))
+        return [drafted(subject, seams, rows, trial.seed)]
+    if trial.case == "many rows":
+        return [drafted(subject, posed(subject, "dense", seed=trial.seed, vocabulary=3), MANY, trial.seed)]
+    if trial.case in LARGE_TREES:
+        tree = LARGE_TREES[trial.case]
+        kinds = [
+            posed(subject, kind, seed=trial.seed, vocabulary=12, tree=tree)
+            for kind in ("dense", "flat", "sparse", "p ≈ q", "p = q")
+        ]
+        return [drafted(subject, problem, rows, trial.seed) for problem in kinds]
     # Rows as models have them show what is rounded to fewer digits.
     models = [softmax(subject, trial.seed + number, close=number > 1) for number in range(4)]
     batch = stacked(
@@ -64,16 +109,21 @@ def coins(trial: Trial) -> Mapping[str, Any]:
             *(drafted(subject, problem, rows, trial.seed) for problem in models),
         ]
     )
-    batches = [batch]
-    if trial.case == "near thresholds":
-        low, high, _ = thresholds(lambda b: emit(oracle, _exact(b)), batch, rng)
-        by = 4 * MARGIN[subject.dtype]
-        batches = [moved(low, -by), moved(high, by)]
-    margin = MARGIN[subject.dtype]
-    compared = sum(_demand_agreement(trial, oracle, calm(b, margin), rng) for b in batches)
-    if not compared:
-        raise Inapplicable(f"rounding to {subject.dtype} decides every row")
-    return {"rows": compared}
+    if trial.case == "anywhere":
+        return [batch]
+    low, high, _ = thresholds(lambda b: emit(oracle, _exact(b)), batch, rng)
+    by = 4 * MARGIN[subject.dtype]
+    return [moved(low, -by), moved(high, by)]
+
+
+def _at_seams(rng: np.random.Generator, name: str) -> Model:
+    places = [place for seam in SEAMS for place in (seam - 1, seam) if place < LARGE]
+    weights = np.zeros((8, LARGE))
+    chosen = rng.random((8, len(places))) < 0.7
+    weights[:, places] = rng.random((8, len(places))) * chosen + 2.0**-6
+    parts = np.floor(weights / weights.sum(axis=1, keepdims=True) * 2**12)
+    parts[np.arange(8), parts.argmax(axis=1)] += 2**12 - parts.sum(axis=1)
+    return Model(parts / 2**12, lambda context: (sum(context) + len(context)) % 8, name)
 
 
 def _demand_agreement(trial: Trial, oracle: Subject, batch: Batch, rng: np.random.Generator) -> int:

@@ -19,6 +19,7 @@ from losslesscheck.testing.subject import Batch, Emitted, Subject
 from losslesscheck.tree import Tree
 
 SHAPES = {
+    "one draft": Tree.chain(1),
     "deep chain": Tree.chain(5),
     "wide tree": Tree.regular((4, 2)),
     "early leaf": Tree.from_parents([-1, -1, 0, 2]),

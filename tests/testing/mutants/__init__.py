@@ -9,6 +9,7 @@ from tests.testing.mutants import (  # noqa: F401
     block,
     coins,
     greedy,
+    limits,
     recovery,
     siblings,
     target_only,

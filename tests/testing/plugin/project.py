@@ -11,12 +11,15 @@ from xml.etree import ElementTree
 import pytest
 
 # What an inner run imports is forgotten when it ends, and extension modules must not be imported twice.
+from losslesscheck.testing import conformance, reference
 from losslesscheck.testing.plugin import run  # noqa: F401
 
 with contextlib.suppress(ImportError):
     import torch  # noqa: F401
 
 QUICK = ("--losslesscheck-samples", "4000", "-p", "no:hypothesispytest", "-p", "no:benchmark")
+
+CHECKS = len(conformance.items(reference.subject("chain"), conformance.Settings()))
 
 LAWS = ("losslesscheck::law[dense]", "losslesscheck::law[ties]", "losslesscheck::law[p = q]")
 """``kernels.without_residual`` fails the first two and passes the third."""

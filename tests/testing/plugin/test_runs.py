@@ -10,7 +10,7 @@ import pytest
 
 from losslesscheck import __version__
 from losslesscheck.testing import conformance
-from tests.testing.plugin.project import LAWS, check, content, outcomes
+from tests.testing.plugin.project import CHECKS, LAWS, check, content, outcomes
 
 pytest_plugins = "pytester"
 
@@ -33,7 +33,9 @@ def test_a_correct_implementation_passes(project: pytest.Pytester) -> None:
 def test_a_run_that_found_little_out_says_so(project: pytest.Pytester) -> None:
     result = check(project, "kernels:verify", "--losslesscheck-samples", "2", LAWS[0])
     summary = " ".join(result.outlines)
-    assert "1 passed, 77 not run. Too few steps to find even a bias of TV 1/2 in every law" in summary
+    assert (
+        f"1 passed, {CHECKS - 1} not run. Too few steps to find even a bias of TV 1/2 in every law" in summary
+    )
 
 
 def test_the_header_says_what_is_run_on_what(project: pytest.Pytester) -> None:
@@ -139,14 +141,14 @@ def test_torch_implementations_get_tensors(project: pytest.Pytester) -> None:
 def test_without_paths_only_the_suite_is_run(project: pytest.Pytester) -> None:
     project.makeini("[pytest]\ntestpaths = .\n")
     result = check(project, "kernels:verify", "-k", "interface or own", "-v")
-    result.assert_outcomes(passed=1, deselected=77)
+    result.assert_outcomes(passed=1, deselected=CHECKS - 1)
     result.stdout.fnmatch_lines(["losslesscheck::interface PASSED *"])
     result.stdout.no_fnmatch_line("testpaths*")
 
 
 def test_with_paths_both_are_run(project: pytest.Pytester) -> None:
     result = check(project, "kernels:verify", "-k", "interface or own", "-v", "test_own.py")
-    result.assert_outcomes(passed=2, deselected=77)
+    result.assert_outcomes(passed=2, deselected=CHECKS - 1)
     result.stdout.fnmatch_lines(["test_own.py::test_own PASSED *", "losslesscheck::interface PASSED *"])
 
 
@@ -183,7 +185,7 @@ def test_listed_checks_say_what_they_are_about(project: pytest.Pytester) -> None
 def test_last_failed_checks_are_run_again(project: pytest.Pytester) -> None:
     check(project, "kernels:without_residual", "losslesscheck::interface", *LAWS)
     result = check(project, "kernels:without_residual", "--lf", "-v")
-    result.assert_outcomes(failed=2, deselected=76)
+    result.assert_outcomes(failed=2, deselected=CHECKS - 2)
     result.stdout.fnmatch_lines(
         ["losslesscheck::law[[]dense] FAILED *", "losslesscheck::law[[]ties] FAILED *"]
     )
@@ -193,8 +195,8 @@ def test_a_run_that_stops_names_what_was_not_run(project: pytest.Pytester) -> No
     result = check(project, "kernels:without_residual", "-x", *JSON, *LAWS)
     assert content()["exit_status"] == result.ret == pytest.ExitCode.TESTS_FAILED
     assert list(outcomes()) == ["law[dense]"]
-    assert len(content()["not_run"]) == 77
-    result.stdout.fnmatch_lines(["78 checks: 1 failed, 77 not run."])
+    assert len(content()["not_run"]) == CHECKS - 1
+    result.stdout.fnmatch_lines([f"{CHECKS} checks: 1 failed, {CHECKS - 1} not run."])
 
 
 # Beside other tests
