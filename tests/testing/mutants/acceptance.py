@@ -124,7 +124,7 @@ class SimulatedLength(Chain):
         return super().end(given, np.minimum(given.lengths, 1))
 
 
-@mutant("coins[anywhere]")
+@mutant("coins[near thresholds]", "coins[long chain]")
 class EpsilonInRatio(Chain):
     """Accepts with p/(q + .0001), so as not to divide by 0."""
 

@@ -66,7 +66,7 @@ class SampledBonus(Blockwise):
         return self.draw(p, np.full(len(p), 0.37, dtype=p.dtype))
 
 
-@mutant("acceptance[mixed]")
+@mutant("acceptance[sparse]", "coins[anywhere]")
 class FirstChildOnly(Greedy):
     """Compares the first child of a node only: right, but accepts less."""
 

@@ -128,7 +128,7 @@ class ThresholdIgnored(Thresholded):
         return TargetOnly.accepts(self, coin, cumulative, p)
 
 
-@mutant("law[mixed]", "acceptance[peaked]")
+@mutant("coins[anywhere]", "acceptance[peaked]")
 class StandaloneByTheBest(Standalone):
     """Accepts a sibling of p > .5 outright, as greedy verification would."""
 
@@ -152,7 +152,7 @@ class DrawsAgain(NaiveSampling):
         return fresh
 
 
-@mutant("law[ties]", "acceptance[dense]")
+@mutant("law[peaked]", "acceptance[dense]")
 class ContinuesIfLikely(NaiveSampling):
     """Goes on below a child that is the target's best token, whatever was drawn."""
 
