@@ -101,8 +101,10 @@ def assert_lossless(
         raise InputError(f"alpha: {alpha} is not between 0 and 1")
     if min_tv is not None and samples is not None:
         raise InputError("min_tv: give it or samples, not both")
-    if samples is not None and samples < 1:
-        raise InputError(f"samples: {samples} is not positive")
+    if samples is not None and (samples < 1 or samples != int(samples)):
+        raise InputError(f"samples: {samples} is not a positive whole number")
+    if seed < 0:
+        raise InputError(f"seed: {seed} is negative")
     problem = _problem(subject, bound, tree, vocabulary, target, draft, seed)
     steps = samples or steps_for(problem.rounded(subject.dtype), 1e-3 if min_tv is None else min_tv, alpha)
     if subject.injected and (found := impossible_token(subject, problem, seed)):

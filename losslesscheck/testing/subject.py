@@ -183,7 +183,11 @@ class Subject:
         if not callable(self.function):
             raise InputError(f"subject: {self.function!r} cannot be called")
         found = set()
-        for name, parameter in inspect.signature(self.function).parameters.items():
+        try:
+            parameters = inspect.signature(self.function).parameters
+        except ValueError:
+            raise InputError(f"{self.name}: its arguments have no names; wrap it in a function") from None
+        for name, parameter in parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
                 return frozenset(ARGUMENTS) - ({"generator"} if self.array == "numpy" else set())
             if name in ARGUMENTS and parameter.kind is not parameter.POSITIONAL_ONLY:
@@ -213,7 +217,9 @@ class Subject:
         arguments = {name: self._argument(name, batch) for name in self.takes}
         try:
             returned = self.function(**arguments)
-        except Exception as error:
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # SystemExit and pytest.skip too: they would end or hide a test
             raise SubjectError(
                 f"{self.name} raised {type(error).__name__}: {error} ({described(batch)})"
             ) from error
@@ -334,9 +340,12 @@ def described(batch: Batch, row: int | None = None) -> str:
 
 
 def _integers(values: Any, name: str) -> IntArray:
-    if hasattr(values, "detach"):  # a tensor, on whatever device
-        values = values.detach().cpu().numpy()
-    array = np.asarray(values)
+    try:
+        if hasattr(values, "detach"):  # a tensor, on whatever device
+            values = values.detach().cpu().numpy()
+        array = np.asarray(values)
+    except Exception as error:
+        raise SubjectError(f"{name} cannot be read as an array: {type(error).__name__}: {error}") from error
     if array.dtype.kind not in "iu":
         raise SubjectError(f"{name} holds {array.dtype}, not integers")
     return array.astype(np.int64)  # a copy: the subject may use its buffer again

@@ -91,6 +91,7 @@ def test_what_comes_after_the_accepted_length_does_not_count() -> None:
         (np.array([[0, -2, -1]] * 4), r"emitted\[0, 1\] = -2 is neither a token nor −1"),
         ((np.full((4, 3), -1), np.zeros(4, dtype=int)), r"emitted\[0, 0\] = -1 is no token"),
         ((1, 2, 3), "returned 3 things"),
+        ([[1, 2], [3]], "emitted cannot be read as an array: ValueError"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -108,6 +109,15 @@ def test_more_accepted_than_a_short_row_has_is_refused() -> None:
     everything = Subject(lambda target, tokens, lengths: (np.zeros((32, 3), dtype=int), np.full(32, 2)))
     with pytest.raises(SubjectError, match=f"has {given.lengths[short]} draft tokens, but 2 accepted"):
         everything(given)
+
+
+@pytest.mark.parametrize("leave", [pytest.skip, exit], ids=["pytest.skip", "exit"])
+def test_a_subject_cannot_hide_a_test(leave: Any) -> None:
+    def verify(target: Any, tokens: Any) -> Any:
+        leave("done")
+
+    with pytest.raises(SubjectError, match="verify raised"):
+        Subject(verify)(batch())
 
 
 def test_an_exception_of_the_subject_is_named() -> None:

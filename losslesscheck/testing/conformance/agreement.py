@@ -141,7 +141,8 @@ def _demand_agreement(trial: Trial, oracle: Subject, batch: Batch, rng: np.rando
             row,
             "the reference does otherwise with the same coins",
             f"It emits {spelled(expected, row)} ({expected.accepted[row]} accepted), also for coins that are "
-            f"{MARGIN[subject.dtype]:.1g} larger or smaller.",
+            f"{MARGIN[subject.dtype]:.1g} larger or smaller. A subject that uses its coins otherwise than "
+            "losslesscheck.testing.subject says is not lossy for that: xfail coins, or let it take a seed.",
         )
     return int(clear.sum())
 

@@ -32,7 +32,7 @@ def failure(trial: Trial, batch: Batch, emitted: Emitted, row: int, what: str, b
     if because:
         lines.append(because)
     lines += described(trial.subject, batch, emitted, row)
-    coins = "the coins were injected" if trial.subject.injected else "no coin is involved"
+    coins = "the coins were injected" if trial.subject.injected else "the seed decides it"
     lines.append(f"Not by chance: {coins}. Seed {trial.seed}.")
     return Failure("\n".join(lines), {"rows": batch.size})
 
