@@ -106,7 +106,9 @@ def assert_lossless(
     if seed < 0:
         raise InputError(f"seed: {seed} is negative")
     problem = _problem(subject, bound, tree, vocabulary, target, draft, seed)
-    steps = samples or steps_for(problem.rounded(subject.dtype), 1e-3 if min_tv is None else min_tv, alpha)
+    steps = int(samples or 0) or steps_for(
+        problem.rounded(subject.dtype), 1e-3 if min_tv is None else min_tv, alpha
+    )
     if subject.injected and (found := impossible_token(subject, problem, seed)):
         raise AssertionError(f"{subject.name} is not lossless: {found}. No chance is involved.")
     experiment = run(subject, problem, steps=steps, alpha=alpha, seed=seed)
