@@ -6,17 +6,21 @@ since importing ``losslesscheck.testing`` imports much more.)
 
 from __future__ import annotations
 
-from typing import Any
-
-from hypothesis.strategies import SearchStrategy, integers, register_type_strategy
+from typing import TYPE_CHECKING, Any
 
 from losslesscheck.instances import Instance
 from losslesscheck.model import Model
 from losslesscheck.tree import Tree
 
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
 
 def register() -> None:
     """Registers strategies for ``Tree``, ``Model`` and ``Instance``."""
+    # Imported here: whoever imports this module first would have Hypothesis ask for it half made.
+    from hypothesis.strategies import register_type_strategy
+
     register_type_strategy(Tree, _trees)
     register_type_strategy(Model, _models)
     register_type_strategy(Instance, _instances)
@@ -29,6 +33,8 @@ def _trees(kind: type) -> SearchStrategy[Any]:
 
 
 def _models(kind: type) -> SearchStrategy[Any]:
+    from hypothesis.strategies import integers
+
     from losslesscheck.testing.strategies import models
 
     return models(integers(2, 4), depth=3)

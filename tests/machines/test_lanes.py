@@ -422,6 +422,7 @@ def test_the_detectable_bias_is_what_the_whole_test_detects() -> None:
     assert found(claimed / 2) == 0
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # of other libraries whose objects are looked at
 def test_a_run_leaves_no_values_behind() -> None:
     gc.collect()
     gc.disable()
