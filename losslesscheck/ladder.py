@@ -23,13 +23,11 @@ from losslesscheck.verdict import NOT_ASKED, TIERS, Evidence, Outcome, Tier, Ver
 
 if TYPE_CHECKING:
     from losslesscheck.distributions import Distributions
-    from losslesscheck.runs import Options, Status
+    from losslesscheck.runs import Options
+    from losslesscheck.runs.status import Watch
 
 Progress = Callable[[str, float], None]
 """Called with the rung that is being worked on and the seconds it has taken so far."""
-
-Watch = Callable[["Status"], None]
-"""Called with how far a long run is."""
 
 VOCABULARY = 3
 SAMPLES = 2_000_000

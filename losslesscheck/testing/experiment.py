@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -176,14 +177,13 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
     expected = np.array([laws.of(group) for group in groups])
     lengths = np.array([group.length for group in groups])
     test = statistics.SequentialTest(expected, lengths, alpha=alpha)
-    following = FIRST_LOOK
-    while True:
-        sampler.run(min(following, steps) - sampler.steps)
-        counts = sampler.counts()
-        look = test.look(_matrix(counts))
-        if look.rejected or sampler.steps >= steps:
-            break
-        following *= 2
+
+    def seen(number: int) -> npt.NDArray[np.int64]:
+        sampler.run(number - sampler.steps)
+        return _matrix(sampler.counts())
+
+    look, _ = looked_at(test, steps, seen)
+    counts = sampler.counts()
     found = tuple(
         _context(group, expected[place], float(look.alone[place]))
         for place, group in enumerate(counts.groups())
@@ -212,6 +212,26 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
         ),
         accepted=tuple(counts.lengths.get(k, 0) for k in range(1, max(counts.lengths, default=1) + 1)),
     )
+
+
+def looked_at(
+    test: statistics.SequentialTest, samples: int, counts: Callable[[int], npt.NDArray[np.int64]]
+) -> tuple[statistics.Look, int]:
+    """Counts until a law is refuted or enough has been seen.
+
+    Args:
+        samples: how many at most.
+        counts: given a number of samples, what ``test`` looks at when that many have been seen.
+
+    Returns:
+        The last look, and how many samples were seen then.
+    """
+    seen = min(FIRST_LOOK, samples)
+    while True:
+        look = test.look(counts(seen))
+        if look.rejected or seen >= samples:
+            return look, seen
+        seen = min(2 * seen, samples)
 
 
 def _check_resolution(problem: Problem, dtype: str, steps: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,11 @@ def table(laws: Mapping[str, npt.NDArray[np.float64]]) -> list[str]:
     one, other = laws.values()
     tokens = np.sort(np.argsort(-np.abs(one - other), kind="stable")[:SHOWN]).tolist()
     columns = [["token", *laws]] + [[str(t), *(f"{law[t]:.4g}" for law in laws.values())] for t in tokens]
+    return aligned(columns)
+
+
+def aligned(columns: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a table, flush right."""
     widths = [max(map(len, column)) for column in columns]
     return ["  " + "  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)]
 

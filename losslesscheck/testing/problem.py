@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from losslesscheck.errors import InputError
 from losslesscheck.instances import ContextRows, Instance, uses_draft
+from losslesscheck.machines.monte_carlo import expected_rows
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.tree import Tree
@@ -67,10 +67,7 @@ class Problem:
 
         For a greedy rule the point mass on the first of the likeliest tokens.
         """
-        rows = self.target.floats
-        if self.rule.greedy:
-            rows = np.eye(self.vocabulary)[rows.argmax(axis=1)]
-        return rows
+        return expected_rows(self.target, self.rule.greedy)
 
     @cached_property
     def hash(self) -> str:
@@ -91,31 +88,36 @@ class Problem:
 
 def of_instance(rule: Rule, instance: Instance, name: str = "") -> Problem:
     """The problem that an exact instance poses: its rows as float64."""
-    depth = instance.tree.depth
     return Problem(
         name or f"V = {instance.vocabulary}",
         rule,
-        by_context(instance.target, depth, "target"),
-        by_context(instance.draft, depth, "draft") if uses_draft(rule) else None,
+        by_context(instance.target, "target"),
+        by_context(instance.draft, "draft") if uses_draft(rule) else None,
         instance.tree,
     )
 
 
-def by_context(rows: ContextRows, depth: int, name: str) -> Model:
-    """A model for batches from rows by context; the row at () serves every context not listed."""
-    vocabulary = len(rows[()])
-    contexts = sorted((context for context in rows if len(context) <= depth), key=len)
-    number = np.zeros(sum(vocabulary**n for n in range(depth + 1)), dtype=np.int64)
-    for place, context in enumerate(contexts):
-        number[_code(context, vocabulary)] = place
-    return Model([list(rows[c]) for c in contexts], lambda context: number[_code(context, vocabulary)], name)
+def by_context(rows: ContextRows, name: str = "model") -> Model:
+    """The model with these rows by context; the row at () serves every context that is not listed.
 
+    It answers single contexts and lanes of them, see ``Model``.
 
-def _code(context: Sequence[Any], vocabulary: int) -> Any:
-    number: Any = 0
-    for token in context:
-        number = number * vocabulary + token + 1
-    return number
+    Raises:
+        InputError: naming the row that is no distribution.
+    """
+    listed = [(), *(context for context in rows if context)]
+
+    def index(context: tuple[Any, ...]) -> Any:
+        number: Any = 0
+        for place, tokens in enumerate(listed):
+            if tokens and len(tokens) == len(context):
+                same: Any = True
+                for token, wanted in zip(context, tokens, strict=True):
+                    same = same & (token == wanted)
+                number = number + place * same  # no two of the listed contexts are the same
+        return number
+
+    return Model([list(rows[context]) for context in listed], index, name)
 
 
 def _fingerprint(model: Model, depth: int) -> str:

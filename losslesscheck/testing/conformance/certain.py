@@ -29,6 +29,7 @@ from losslesscheck.testing.conformance.inputs import (
     spelled,
     stacked,
     truncated,
+    without_lengths,
 )
 from losslesscheck.testing.conformance.lane import demand_possible, demand_sound, failure
 from losslesscheck.testing.edges import extreme
@@ -134,7 +135,7 @@ def certain(trial: Trial) -> Mapping[str, Any]:
 
 def _size_cases(subject: Subject) -> dict[str, str]:
     fixed = "" if rule_of(subject).takes_tree else f"{rule_of(subject).name} builds its own token tree"
-    lengths = "" if "lengths" in subject.takes else "takes no lengths, so no rows of different lengths"
+    lengths = without_lengths(subject)
     small = f"takes {subject.batch} rows at a time" if subject.batch is not None else ""
     return {
         "no rows": "",

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from losslesscheck.model import Model
+from losslesscheck.statistics import SequentialTest
 from losslesscheck.testing.conformance.certain import law
 from losslesscheck.testing.conformance.check import Check, Failure, Trial
 from losslesscheck.testing.conformance.inputs import rule_of, with_models
-from losslesscheck.testing.conformance.sequential import detectable_tv, log10, looked_at, steps_for
+from losslesscheck.testing.conformance.sequential import detectable_tv, log10, steps_for
 from losslesscheck.testing.drafting import Drafter
+from losslesscheck.testing.experiment import looked_at
 from losslesscheck.testing.message import odds
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Subject
@@ -73,7 +75,7 @@ def independence(trial: Trial) -> Mapping[str, Any]:
             np.add.at(found[context], one * len(TARGET) + other, 1)
         return found.copy()
 
-    look, _ = looked_at(expected, trial.level, pairs, counts)
+    look, _ = looked_at(SequentialTest(expected, alpha=trial.level), pairs, counts)
     data = {
         "pairs": int(found.sum()),
         "log10_e": log10(look.largest),

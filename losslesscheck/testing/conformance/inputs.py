@@ -54,6 +54,11 @@ def unfit(subject: Subject, tree: Tree) -> str:
     return ""
 
 
+def without_lengths(subject: Subject) -> str:
+    """Why rows of different lengths do not suit a subject; empty if they do."""
+    return "" if "lengths" in subject.takes else "takes no lengths, so no rows of different lengths"
+
+
 def posed(
     subject: Subject,
     kind: str,

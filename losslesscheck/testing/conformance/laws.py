@@ -10,19 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtrc
 
+from losslesscheck import statistics
 from losslesscheck.testing import assertion, experiment
 from losslesscheck.testing.cases import KINDS
 from losslesscheck.testing.conformance.certain import law as exact_law
 from losslesscheck.testing.conformance.check import Check, Failure, Trial
-from losslesscheck.testing.conformance.inputs import SHAPES, posed, rule_of, unfit
+from losslesscheck.testing.conformance.inputs import SHAPES, posed, rule_of, unfit, without_lengths
 from losslesscheck.testing.conformance.sequential import (
     LEAST,
     detectable_tv,
     log10,
-    looked_at,
     steps_for,
 )
-from losslesscheck.testing.message import odds
+from losslesscheck.testing.message import aligned, odds
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.sampling import Sampler
 from losslesscheck.testing.subject import Subject
@@ -42,7 +42,7 @@ SHOWN = 6
 
 def _law_cases(subject: Subject) -> dict[str, str]:
     rule = rule_of(subject)
-    ragged = "" if "lengths" in subject.takes else "takes no lengths, so no rows of different lengths"
+    ragged = without_lengths(subject)
     if not rule.claims_lossless:
         ragged = ragged or f"the law of {rule.name}, which is lossy, depends on the length"
     duplicates = impossible = unfit(subject, Tree.regular((2,)))
@@ -105,7 +105,7 @@ def law(trial: Trial) -> Mapping[str, Any]:
 
 def _acceptance_cases(subject: Subject) -> dict[str, str]:
     rule = rule_of(subject)
-    ragged = "" if "lengths" in subject.takes else "takes no lengths, so no rows of different lengths"
+    ragged = without_lengths(subject)
     if not rule.takes_tree:
         ragged = ragged or f"{rule.name} builds its own token tree"
     return dict.fromkeys(KINDS, "") | {
@@ -131,6 +131,7 @@ def acceptance(trial: Trial) -> Mapping[str, Any]:
     expected = np.array(list(sequences.values()))
     steps = settings.samples or steps_for(expected, settings.min_tv, trial.level / 2)
     sampler = Sampler(subject, problem, trial.seed)
+    test = statistics.SequentialTest(expected[None], alpha=trial.level / 2)
     others = 0
 
     def counts(seen: int) -> Any:
@@ -144,7 +145,7 @@ def acceptance(trial: Trial) -> Mapping[str, Any]:
                 others += number
         return found
 
-    look, seen = looked_at(expected[None], trial.level / 2, steps, counts)
+    look, seen = experiment.looked_at(test, steps, counts)
     strange = bdtrc(others - 1, seen, ROUNDING[subject.dtype]) if others and seen == steps else 1.0
     data = {
         "problem": sampler.problem.hash,
@@ -224,8 +225,7 @@ def _columns(what: str, names: list[str], expected: Any, observed: Any) -> list[
     table = [[what, "expected", "observed"]] + [
         [name, f"{p:.4g}", f"{r:.4g}"] for name, p, r in zip(names, expected, observed, strict=True)
     ]
-    widths = [max(map(len, column)) for column in table]
-    return ["  " + "  ".join(map(str.rjust, line, widths)) for line in zip(*table, strict=True)]
+    return aligned(table)
 
 
 CHECKS = (

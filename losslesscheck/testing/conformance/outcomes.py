@@ -22,6 +22,7 @@ from losslesscheck.testing.conformance.inputs import (
     softmax,
     stacked,
     unfit,
+    without_lengths,
 )
 from losslesscheck.testing.conformance.lane import demand_path, demand_possible, demand_sound
 from losslesscheck.testing.edges import extreme
@@ -34,7 +35,7 @@ LARGE = 4133
 
 
 def _path_cases(subject: Subject) -> dict[str, str]:
-    lengths = "" if "lengths" in subject.takes else "takes no lengths, so no rows of different lengths"
+    lengths = without_lengths(subject)
     return {"full rows": "", "ragged": lengths} | {name: unfit(subject, t) for name, t in SHAPES.items()}
 
 

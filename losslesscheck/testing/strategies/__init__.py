@@ -33,10 +33,11 @@ Or ask for the example itself:
 With the package installed, ``st.from_type`` knows ``Tree``, ``Model`` and ``Instance``.
 """
 
+from losslesscheck.testing.problem import by_context
 from losslesscheck.testing.strategies.distributions import distributions
 from losslesscheck.testing.strategies.floats import coins, float_distributions
 from losslesscheck.testing.strategies.instances import instances
-from losslesscheck.testing.strategies.models import by_context, models
+from losslesscheck.testing.strategies.models import models
 from losslesscheck.testing.strategies.pairs import pairs
 from losslesscheck.testing.strategies.trees import trees
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from losslesscheck.instances import ContextRows
 from losslesscheck.model import Model
+from losslesscheck.testing.problem import by_context
 from losslesscheck.testing.strategies.arguments import Vocabulary, checked_count, sizes, token_lists
 from losslesscheck.testing.strategies.distributions import LARGEST_DENOMINATOR, distributions
 
@@ -57,29 +57,6 @@ def models(
         return st.builds(by_context, rows, name=st.just(name))
 
     return sizes(vocabulary).flatmap(of_size)
-
-
-def by_context(rows: ContextRows, name: str = "model") -> Model:
-    """The model with these rows by context; the row at () serves every context that is not listed.
-
-    It answers single contexts and lanes of them, see ``Model``.
-
-    Raises:
-        InputError: naming the row that is no distribution.
-    """
-    listed = [(), *(context for context in rows if context)]
-
-    def index(context: tuple[Any, ...]) -> Any:
-        number: Any = 0
-        for place, tokens in enumerate(listed):
-            if tokens and len(tokens) == len(context):
-                same: Any = True
-                for token, wanted in zip(context, tokens, strict=True):
-                    same = same & (token == wanted)
-                number = number + place * same  # no two of the listed contexts are the same
-        return number
-
-    return Model([list(rows[context]) for context in listed], index, name)
 
 
 def context_rows(
