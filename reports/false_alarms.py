@@ -27,8 +27,8 @@ from losslesscheck.testing.subject import Library
 
 RUNS = 10_000
 ALPHA = 1e-4
-STEPS = 2**14
-"""Steps of a run, looked at three times: after 4096, 8192 and 16384."""
+STEPS = 2**16
+"""Steps of a run, looked at three times: after 4096, 16384 and 65536."""
 
 VARIANTS: tuple[tuple[Library, str, bool], ...] = (
     ("numpy", "float32", False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,9 @@ from losslesscheck.rule import Rule
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Batch, IntArray
 from losslesscheck.tree import Tree
+
+SEEDS = 2**31
+"""How many seeds there are: what generators of every library take."""
 
 Drafting = Literal["independent", "without replacement", "greedy", "fixed"]
 """How the siblings of a node are made: drawn from q independently of one another; drawn from q
@@ -82,7 +86,7 @@ class Drafter:
             lengths=lengths,
             coins=rng.random((size, count), dtype=self._float),
             final=rng.random(size, dtype=self._float),
-            seed=int(rng.integers(2**63)),
+            seed=int(rng.integers(SEEDS)),
         )
 
     def _draw(
@@ -127,6 +131,14 @@ def flattened(tree: Tree) -> tuple[list[int], list[int]]:
                 tokens.append(-1 if child.token is None else child.token)
         level = following
     return parents, tokens
+
+
+def distinct_seeds(rng: np.random.Generator) -> Iterator[int]:
+    """All seeds there are, each once, in an order in which neighbours look unrelated."""
+    first = int(rng.integers(SEEDS))
+    for number in range(SEEDS):
+        mixed = (first + number) * 0x2545F491 % SEEDS  # an odd factor: no two give the same
+        yield mixed ^ mixed >> 15
 
 
 def _untried(q: npt.NDArray[np.float64], tried: IntArray, rng: np.random.Generator) -> IntArray:

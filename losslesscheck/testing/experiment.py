@@ -22,7 +22,10 @@ from losslesscheck.testing.subject import Subject
 FloatArray = npt.NDArray[np.float64]
 
 FIRST_LOOK = 4096
-"""Steps before the first look; the number doubles from look to look."""
+"""Steps before the first look."""
+
+BETWEEN_LOOKS = 4
+"""The factor by which the number of steps grows from look to look, so that looking costs little."""
 
 POWER = 0.9
 """The probability with which a bias of the stated size would have been found."""
@@ -156,7 +159,7 @@ def steps_for(problem: Problem, min_tv: float, alpha: float) -> int:
 def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: int) -> Experiment:
     """Runs a subject on a problem and tests the law of every next token.
 
-    The law is looked at after 4096, 8192, 16384, … steps, and the run ends when it is refuted. That
+    The law is looked at after 4096, 16384, 65536, … steps, and the run ends when it is refuted. That
     does not raise the probability of a false alarm: the test is an e-process.
 
     Args:
@@ -231,7 +234,7 @@ def looked_at(
         look = test.look(counts(seen))
         if look.rejected or seen >= samples:
             return look, seen
-        seen = min(2 * seen, samples)
+        seen = min(BETWEEN_LOOKS * seen, samples)
 
 
 def _check_resolution(problem: Problem, dtype: str, steps: int) -> None:

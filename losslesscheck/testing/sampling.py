@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from losslesscheck.errors import InputError
 from losslesscheck.machines.monte_carlo.tally import CELLS, Counts, Plan, Tally, gather
-from losslesscheck.testing.drafting import Drafter
+from losslesscheck.testing.drafting import Drafter, distinct_seeds
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Emitted, Subject
 
@@ -19,7 +21,7 @@ NUMBERS = 2**20
 """Probabilities of the target in a batch."""
 
 LARGEST_BATCH = 8192
-"""Rows of a batch, enough that the calls cost little."""
+"""Rows of a batch, enough that the calls cost little, unless the subject takes more."""
 
 COUNTERS = 2**14
 """Counters where contexts with the same row of the target may be pooled: a look at so few costs little
@@ -57,12 +59,13 @@ class Sampler:
         keep_memory()
         self._drafter = Drafter(self.problem, subject.dtype)
         self._rng = np.random.default_rng([seed, 1])  # the problem's rows may come from the seed itself
+        self._seeds = distinct_seeds(np.random.default_rng([seed, 3]))
         rows = (problem.tree.size + 1) * problem.vocabulary
-        self._most = subject.batch or max(1, min(LARGEST_BATCH, NUMBERS // rows))
+        self._block = max(1, min(LARGEST_BATCH, NUMBERS // rows), subject.batch or 0)
         seen: Counter[tuple[int, ...]] = Counter()
         emit = gather(seen)
-        for size in self._sizes(pilot):
-            for lanes, columns in by_length(self._step(size)):
+        for emitted in self._emitted(pilot):
+            for lanes, columns in by_length(emitted):
                 emit(columns, lanes)
         longest = problem.tree.depth + 1
         self._plan = Plan(self.problem.target, seen, longest, _cells(self.problem, longest))
@@ -74,10 +77,10 @@ class Sampler:
         Raises:
             SubjectError: if the subject fails.
         """
-        for size in self._sizes(steps):
-            for lanes, columns in by_length(self._step(size)):
+        for emitted in self._emitted(steps):
+            for lanes, columns in by_length(emitted):
                 self._tally.add(columns, lanes)
-            self.steps += size
+            self.steps += len(emitted.accepted)
         self._tally.flush()
 
     def counts(self) -> Counts:
@@ -86,12 +89,14 @@ class Sampler:
         lengths = dict(sorted(tally.lengths.items()))
         return Counts(self._plan, tally.counts, self.steps, 0, lengths, tally.skipped)
 
-    def _sizes(self, steps: int) -> list[int]:
-        whole, rest = divmod(steps, self._most)
-        return [self._most] * whole + [rest] * (rest > 0)
-
-    def _step(self, size: int) -> Emitted:
-        return self.subject(self._drafter.batch(size, self._rng))
+    def _emitted(self, steps: int) -> Iterator[Emitted]:
+        """What the subject emits in so many steps, call by call."""
+        for start in range(0, steps, self._block):
+            block = self._drafter.batch(min(self._block, steps - start), self._rng)
+            most = self.subject.batch or block.size
+            for first in range(0, block.size, most):
+                rows = block.rows(slice(first, first + most))
+                yield self.subject(replace(rows, seed=next(self._seeds)))
 
 
 def _cells(problem: Problem, longest: int) -> int:

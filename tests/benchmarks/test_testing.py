@@ -17,7 +17,7 @@ import pytest
 from losslesscheck import rules, statistics
 from losslesscheck.testing import cases, reference
 from losslesscheck.testing.drafting import Drafter
-from losslesscheck.testing.experiment import FIRST_LOOK
+from losslesscheck.testing.experiment import BETWEEN_LOOKS, FIRST_LOOK
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.sampling import Sampler, keep_memory
 from losslesscheck.testing.subject import Library
@@ -117,7 +117,7 @@ def test_all_looks_of_a_run_chain_gamma3(benchmark: Any, vocabulary: int) -> Non
         sampler.run(following - sampler.steps)
         sampling += time.perf_counter() - start
         seen.append(sampler.counts().counts.reshape(expected.shape).copy())
-        following *= 2
+        following *= BETWEEN_LOOKS
 
     def looks() -> None:
         test = statistics.SequentialTest(expected, lengths)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from losslesscheck.machines.exact import exact_law
 from losslesscheck.model import Model
 from losslesscheck.statistics import log_e_value
 from losslesscheck.testing import cases
-from losslesscheck.testing.drafting import Drafter, flattened, standalone_tree
+from losslesscheck.testing.drafting import Drafter, distinct_seeds, flattened, standalone_tree
 from losslesscheck.testing.problem import Problem, round_to
 from losslesscheck.testing.subject import Batch
 from losslesscheck.tree import Tree
@@ -149,3 +150,9 @@ def test_rounding_is_to_nearest_even() -> None:
         expected = single.to(getattr(torch, dtype)).double().numpy()
         found = round_to(values.astype(np.float32).astype(np.float64), dtype)
         np.testing.assert_array_equal(found, expected)
+
+
+def test_no_seed_comes_twice() -> None:
+    seeds = list(itertools.islice(distinct_seeds(np.random.default_rng(0)), 100_000))
+    assert len(set(seeds)) == 100_000
+    assert 0 <= min(seeds) < max(seeds) < 2**31

@@ -312,7 +312,7 @@ def test_where_rounding_leaves_no_token_it_is_the_last_positive_one() -> None:
 
 def test_rows_without_weight_are_drawn_from_what_is_given_instead() -> None:
     weights, otherwise = np.float32([[0, 0, 0], [0, 1, 0]]), np.float32([[0, 0, 1], [1, 0, 0]])
-    assert draw(np, weights, np.float32([0.5, 0.5]), otherwise).tolist() == [2, 1]
+    assert draw(np, weights, np.float32([0.5, 0.5]), lambda empty: otherwise[empty]).tolist() == [2, 1]
 
 
 def test_sums_in_pairs() -> None:

@@ -16,8 +16,8 @@ from losslesscheck.testing.reference.arrays import (
     draw,
     entries,
     put,
-    relu,
     rows,
+    surplus,
     take,
     total,
     which,
@@ -70,8 +70,8 @@ def block_verification(
         coin = coins[:, i]
         keep = (coin < weight) & (lengths == i + 1)
         if i + 1 < count:
-            surplus = total(xp, relu(target[:, i + 1] * weight[:, None] - draft[:, i + 1]))
-            below = (coin * (surplus + (1 - weight)) < surplus) | (weight >= 1)
+            mass = total(xp, surplus(xp, target[:, i + 1] * weight[:, None], draft[:, i + 1]))
+            below = (coin * (mass + (1 - weight)) < mass) | (weight >= 1)
             keep = keep | (below & (lengths > i + 1))
         kept = xp.where(keep, i + 1, kept)
         weight_kept = xp.where(keep, weight, weight_kept)
@@ -138,19 +138,24 @@ def finished(
     """The accepted drafts, and a last token from norm((weight · p − q)₊), or from p after all drafts."""
     count = tokens.shape[1]
     row = arange(xp, tokens.shape[0], tokens)
-    weights = p = take(rows(target), row * (count + 1) + accepted)
+    here = row * (count + 1) + accepted
+    weights = take(rows(target), here)
     if count:
         q = take(rows(draft), row * count + accepted.clip(max=count - 1))
-        weights = relu((p if weight is None else p * weight[:, None]) - q)
-        bonus = which(xp, accepted == lengths)
-        put(weights, bonus, take(p, bonus))
-    return emitted(xp, tokens, accepted, draw(xp, weights, final, p))
+        bonus = accepted == lengths
+        q[which(xp, bonus)] = 0
+        if weight is not None:
+            weights *= xp.where(bonus, xp.ones_like(weight), weight)[:, None]
+        weights = surplus(xp, weights, q)
+    last = draw(xp, weights, final, lambda empty: take(rows(target), take(here, empty)))
+    return emitted(xp, tokens, accepted, last)
 
 
 def emitted(xp: Namespace, tokens: Array, accepted: Array, last: Array) -> Outcome:
     """The accepted drafts and the last token as a subject returns them."""
     batch, count = tokens.shape
     both = xp.zeros((batch, count + 1), dtype=tokens.dtype, device=device(tokens))
-    both[:, :count] = tokens
+    for i in range(count):  # a copy of all at once costs NumPy twice as much
+        both[:, i] = tokens[:, i]
     put(both.reshape(-1), arange(xp, batch, tokens) * (count + 1) + accepted, last)
     return both, accepted

@@ -17,8 +17,8 @@ from losslesscheck.testing.reference.arrays import (
     entries,
     norm,
     put,
-    relu,
     rows,
+    surplus,
     take,
     total,
     which,
@@ -46,7 +46,7 @@ def specinfer(
         p, q = entries(walk.left, here, x), entries(rows(draft), drafted, x)
         no = walk.accept(i, row, x, take(coins[:, i], row) * q < p)
         here, drafted = take(here, no), take(drafted, no)
-        put(walk.left, here, norm(xp, relu(take(walk.left, here) - take(rows(draft), drafted))))
+        put(walk.left, here, norm(xp, surplus(xp, take(walk.left, here), take(rows(draft), drafted))))
     return walk.end(final)
 
 
@@ -85,7 +85,7 @@ def without_replacement(
         untried[take(row, which(xp, accept))] = 1
         untried[take(row, no), take(x, no)] = 0
         here = take(here, no)
-        put(walk.left, here, norm(xp, relu(take(walk.left, here) - take(q, no))))
+        put(walk.left, here, norm(xp, surplus(xp, take(walk.left, here), take(q, no))))
     return walk.end(final)
 
 

@@ -71,7 +71,9 @@ class Walk:
     def end(self, final: Array) -> Outcome:
         """Draws the last token from what is left; from the target if rounding has left nothing."""
         here = self.here()
-        return self.emit(draw(self.xp, take(self.left, here), final, take(rows(self.target), here)))
+        target = rows(self.target)
+        last = draw(self.xp, take(self.left, here), final, lambda empty: take(target, take(here, empty)))
+        return self.emit(last)
 
     def emit(self, last: Array) -> Outcome:
         """The accepted drafts and the last token [B] as a subject returns them."""
