@@ -16,4 +16,4 @@ def verify(target, draft, tokens, generator):
 
 
 def test_lossless():
-    assert_lossless(verify, rule="chain", array="torch", min_tv=0.005)
+    assert_lossless(verify, rule="chain", array="torch", min_tv=0.01)

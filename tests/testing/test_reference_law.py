@@ -50,7 +50,7 @@ def problem(name: str) -> Problem:
     """Rows that differ from context to context, on a tree with siblings where the rule takes one."""
     rule = RULES[name]
     tree = Tree.chain(3) if rule.single_path else Tree.from_parents([-1, -1, 0, 0, 1, 1, 2])
-    return cases.problem(rule, vocabulary=4, tree=tree if rule.takes_tree else None, seed=2)
+    return cases.problem(rule, vocabulary=4, tree=tree if rule.takes_tree else None, seed=1)
 
 
 @functools.cache
