@@ -6,6 +6,8 @@ here since importing ``losslesscheck.testing`` imports NumPy.)
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
+
 import pytest
 
 
@@ -41,9 +43,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="a bias of this size is to be found with probability .9 (default: 0.01)",
     )
     group.addoption(
-        "--losslesscheck-samples", type=int, metavar="N", help="steps of a statistical check, instead of a TV"
+        "--losslesscheck-samples",
+        type=whole,
+        metavar="N",
+        help="steps of a statistical check, instead of a TV: 10000 or 1e4",
     )
-    group.addoption("--losslesscheck-seed", type=int, metavar="N", help="of everything random (default: 0)")
+    group.addoption("--losslesscheck-seed", type=whole, metavar="N", help="of everything random (default: 0)")
     group.addoption(
         "--losslesscheck-xfails",
         metavar="FILE",
@@ -53,8 +58,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--losslesscheck-json", metavar="FILE", help="write the results to this file")
 
 
+def whole(text: str) -> int:
+    """A whole number; 1e4 is one."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not number.is_integer():
+        raise ArgumentTypeError(f"{text!r} is not a whole number")
+    return int(number)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("losslesscheck_subject") is None:
+        if config.getoption("losslesscheck_rule") is not None:
+            raise pytest.UsageError("losslesscheck: --losslesscheck-rule needs a --losslesscheck-subject")
         return
     from losslesscheck.errors import InputError
     from losslesscheck.testing.plugin.run import Run

@@ -1,6 +1,6 @@
 """The testing kit: prove an implementation of an acceptance rule in your own test suite."""
 
-from losslesscheck.testing.assertion import Report, assert_lossless
+from losslesscheck.testing.assertion import GreedyReport, Report, assert_lossless
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.same_law import SameLaw, assert_same_law
 from losslesscheck.testing.subject import Batch, Emitted, Subject, SubjectError, subject
@@ -8,6 +8,7 @@ from losslesscheck.testing.subject import Batch, Emitted, Subject, SubjectError,
 __all__ = [
     "Batch",
     "Emitted",
+    "GreedyReport",
     "Problem",
     "Report",
     "SameLaw",

@@ -116,11 +116,16 @@ def _flat(rng: np.random.Generator, vocabulary: int) -> tuple[Parts, Parts]:
     return _share(np.ones(vocabulary)), _dense(rng, vocabulary)
 
 
+def _flat_draft(rng: np.random.Generator, vocabulary: int) -> tuple[Parts, Parts]:
+    return _dense(rng, vocabulary), _share(np.ones(vocabulary))
+
+
 KINDS: dict[str, Kind] = {
     "mixed": _mixed,
     "dense": lambda rng, v: (_dense(rng, v), _dense(rng, v)),
     "peaked": lambda rng, v: (_peaked(rng, v), _peaked(rng, v)),
     "flat": _flat,
+    "flat draft": _flat_draft,
     "sparse": lambda rng, v: (_sparse(rng, v), _sparse(rng, v)),
     "zero tail": _zero_tail,
     "ties": _ties,
@@ -174,6 +179,8 @@ def problem(
         for which, name in enumerate(("target", "draft"))
     )
     if not rule.takes_tree:
+        if not {"steps", "topk", "draft_tokens"} <= rule.settings.keys():
+            raise InputError(f"rule: {rule.name} builds its own token tree, of which nothing is known here")
         settings = {name: int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens")}
         tree = standalone_tree(draft, **settings)
     else:

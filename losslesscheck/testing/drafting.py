@@ -50,8 +50,11 @@ class Drafter:
             raise InputError(f"tree: {problem.rule.name} needs the draft tokens in the tree")
         self._float = np.float64 if dtype == "float64" else np.float32
         self._target = problem.target.floats if dtype == "float64" else _as_given(problem.target)
-        self._draft, self._table = np.eye(self.vocabulary, dtype=self._float), None
-        if problem.draft is not None and self.kind != "fixed":
+        self._table = None
+        if problem.draft is None or self.kind == "fixed":
+            self._draft = np.zeros((len(self.fixed), self.vocabulary), dtype=self._float)
+            self._draft[np.arange(len(self.fixed)), self.fixed] = 1
+        else:
             self._draft = problem.draft.floats if dtype == "float64" else _as_given(problem.draft)
             self._table = Table(problem.draft.floats)
 
@@ -76,7 +79,8 @@ class Drafter:
         if self.problem.ragged:
             # What is padding would be accepted if it were looked at.
             padding = np.arange(count) >= lengths[:, None]
-            sure = np.eye(self.vocabulary, dtype=self._float)[0]
+            sure = np.zeros(self.vocabulary, dtype=self._float)
+            sure[0] = 1
             tokens[padding], draft[padding], target[:, 1:][padding] = 0, sure, sure
         return Batch(
             target=target,
@@ -100,7 +104,7 @@ class Drafter:
     ) -> None:
         """Draft token i after ``context``, and the row of the draft model that it is drawn from."""
         if self.kind == "fixed":
-            tokens[:, i] = rows[:, i] = self.fixed[i]
+            tokens[:, i], rows[:, i] = self.fixed[i], i
             return
         assert self.problem.draft is not None
         assert self._table is not None

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from losslesscheck.testing.drafting import Drafter
-from losslesscheck.testing.outcome import impossible
+from losslesscheck.testing.message import spelled
+from losslesscheck.testing.outcome import impossible, nodes
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Batch, Subject
 
@@ -27,7 +28,7 @@ def extreme(batch: Batch, rng: np.random.Generator) -> Batch:
 
 
 def impossible_token(subject: Subject, problem: Problem, seed: int) -> str:
-    """Says which token of probability zero is emitted for extreme coins; empty if none is.
+    """Says which token of probability zero is emitted for extreme coins, and in which row; empty if none is.
 
     Raises:
         SubjectError: if the subject fails.
@@ -35,14 +36,24 @@ def impossible_token(subject: Subject, problem: Problem, seed: int) -> str:
     rng = np.random.default_rng([seed, 2])
     drafter = Drafter(problem.rounded(subject.dtype), subject.dtype)
     batch = extreme(drafter.batch(min(subject.batch or ROWS, ROWS), rng), rng)
-    # It may write into what it is handed.
+    # It may write into the probabilities that it is handed.
     emitted = subject(replace(batch, target=batch.target.copy(), draft=batch.draft.copy()))
     found = impossible(batch, emitted)
     if found is None:
         return ""
     row, place = found
-    return (
-        f"token {emitted.tokens[row, place]}, which the target gives probability 0, was emitted as token "
-        f"{place} of row {row} ({problem.name}, tree {problem.tree}, seed {seed}), with coins "
-        f"{batch.coins[row].tolist()} and final coin {float(batch.final[row])!r}"
+    node = nodes(batch, emitted)[row, place]
+    tokens = emitted.tokens[row, : emitted.accepted[row] + 1].tolist()
+    return "\n".join(
+        [
+            f"token {tokens[place]} has probability 0 and was emitted.",
+            "",
+            f"{problem.rule.name} on {problem.name}, tree {problem.tree}, seed {seed}, row {row}:",
+            f"  p {'at the start' if node == 0 else f'after {tokens[:place]}'} = "
+            f"{spelled(batch.target[row, node])}",
+            f"  draft tokens {batch.tokens[row].tolist()}, emitted {tokens}",
+            f"  coins {batch.coins[row].tolist()}, final {batch.final[row].item()!r}",
+            "",
+            "No chance is involved: the coins are among those that are drawn.",
+        ]
     )

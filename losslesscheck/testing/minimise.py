@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from losslesscheck import instances
 from losslesscheck.errors import InputError
@@ -23,21 +24,34 @@ SHAPES = ((1,), (2,), (1, 1))
 DENOMINATORS = (1, 2, 3, 4)
 
 
-def minimised(subject: Subject, failed: Experiment) -> Experiment | None:
-    """The first of the smaller problems, simplest first, that refutes the subject; ``None`` if none does.
+Found = TypeVar("Found")
 
-    Each is judged at the level of the experiment that failed. A subject that does not bear a problem
-    (a vocabulary that is too small for a kernel) is asked the next one. The search ends after some 20 s.
+
+def minimised(subject: Subject, failed: Experiment) -> Experiment | None:
+    """The first of the smaller problems that refutes the subject, at the level of the one that failed."""
+
+    def refuted(candidate: Problem) -> Experiment | None:
+        found = run(subject, candidate, steps=STEPS, alpha=failed.alpha, seed=failed.seed)
+        return found if found.refuted else None
+
+    return first_smaller(failed.problem, refuted)
+
+
+def first_smaller(problem: Problem, judged: Callable[[Problem], Found | None]) -> Found | None:
+    """What is found on the first of the smaller problems, simplest first, on which anything is.
+
+    A subject that does not bear a problem (a vocabulary that is too small for a kernel) is asked the next
+    one. The search ends after some 20 s.
     """
     started = time.monotonic()
-    for candidate in itertools.islice(_smaller(failed.problem), CANDIDATES):
+    for candidate in itertools.islice(_smaller(problem), CANDIDATES):
         if time.monotonic() - started > SECONDS:
             return None
         try:
-            found = run(subject, candidate, steps=STEPS, alpha=failed.alpha, seed=failed.seed)
+            found = judged(candidate)
         except (InputError, SubjectError):
             continue
-        if found.refuted:
+        if found is not None:
             return found
     return None
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from losslesscheck import statistics
 from losslesscheck.errors import InputError
 from losslesscheck.machines.monte_carlo.tally import Plan, Pool, Tally, gather
 from losslesscheck.model import Model
-from losslesscheck.testing.message import odds, place, table
-from losslesscheck.testing.subject import SubjectError
-
-Sampler = Callable[[int, int], Any]
-"""``sampler(count, seed)`` returns ``count`` independent sequences of tokens: integers [count, L], −1
-after the end of a sequence that is shorter than L."""
+from losslesscheck.testing.batch import SubjectError
+from losslesscheck.testing.errstate import ours
+from losslesscheck.testing.message import odds, place, table, wrapped
+from losslesscheck.testing.options import level, whole
+from losslesscheck.testing.sequences import PAD, Lanes, Sampler, by_length, demand_another, tokens_of
 
 PILOT = 1024
 """Sequences of either sampler that settle which contexts are counted and are not counted themselves."""
@@ -36,7 +32,7 @@ class SameLaw:
     Attributes:
         samples: sequences of either sampler.
         contexts: after how many contexts next tokens were compared; a pool of contexts of one length
-            counts as one.
+            counts as one. At the start of a sequence is one of them.
         uncompared: how many tokens were not, as there was no counter for their place.
         tv_bound: upper confidence bound, at level 1 − alpha, on the TV between the first tokens' laws.
         alpha: bound on the probability that two samplers of the same law are told apart.
@@ -49,10 +45,13 @@ class SameLaw:
     alpha: float
 
     def __str__(self) -> str:
-        return (
-            f"no difference in {self.samples:,} sequences of either; the laws of the first token differ by "
-            f"TV {self.tv_bound:.2g} at most (at level 1 − {self.alpha:.0e})"
-            + (f"; {self.uncompared:,} tokens were not compared" if self.uncompared else "")
+        where = "context" if self.contexts == 1 else "contexts or pools of contexts"
+        return wrapped(
+            f"no difference in {self.samples:,} sequences of either, whose next tokens were compared after "
+            f"{self.contexts:,} {where}"
+            + (f" ({self.uncompared:,} tokens were not compared)" if self.uncompared else "")
+            + f"; the laws of the first token differ by TV {self.tv_bound:.2g} at most (at level "
+            f"1 − {self.alpha:.0e}), those of later tokens have no such bound"
         )
 
 
@@ -82,6 +81,9 @@ def assert_same_law(
 
     Raises:
         AssertionError: with the context, both frequencies and the e-value.
+        SubjectError: if a sampler returns no sequences of tokens, sequences of another width L than
+            before or than the other, or the same for two seeds (which by chance happens with
+            probability 1e-12 at most).
         InputError: for bad arguments.
 
     >>> def uniform(count, seed):
@@ -89,18 +91,36 @@ def assert_same_law(
     >>> def coupled(count, seed):
     ...     return np.random.default_rng(seed).integers(3, size=(count, 1)).repeat(2, axis=1)
     >>> print(assert_same_law(uniform, uniform, vocabulary=3, samples=4096))  # doctest: +ELLIPSIS
-    no difference in 4,096 sequences of either; the laws of the first token differ by TV ...
+    no difference in 4,096 sequences of either, whose next tokens were compared
+      after 5 contexts or pools of contexts; the laws of the first token differ by
+      TV ...
     >>> assert_same_law(uniform, coupled, vocabulary=3)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     AssertionError: the two samplers have different laws: ...
     """
-    for name, value in (("vocabulary", vocabulary), ("samples", samples)):
-        if value < 1:
-            raise InputError(f"{name}: {value} is not positive")
+    vocabulary, samples = whole("vocabulary", vocabulary), whole("samples", samples, exponent=True)
+    alpha, seed = level(alpha), whole("seed", seed, 0)
+    for name, sampler in (("first", first), ("second", second)):
+        if not callable(sampler):
+            raise InputError(f"{name}: {sampler!r} cannot be called")
+    with ours():
+        return _compared((first, second), vocabulary, samples, alpha, seed)
+
+
+def _compared(
+    samplers: tuple[Sampler, Sampler], vocabulary: int, samples: int, alpha: float, seed: int
+) -> SameLaw:
     seeds = iter(np.random.SeedSequence(seed).generate_state(4096).tolist())
-    batches = [_sequences(sampler, PILOT, next(seeds), vocabulary) for sampler in (first, second)]
-    plan = _plan(batches, vocabulary)
+    pilots = [tokens_of(sampler, PILOT, next(seeds), vocabulary) for sampler in samplers]
+    width = pilots[0].shape[1]
+    if pilots[1].shape[1] != width:
+        raise SubjectError(
+            wrapped(
+                f"the first sampler's sequences have {width} places, the second's {pilots[1].shape[1]}; {PAD}"
+            )
+        )
+    plan = _plan([by_length(tokens, vocabulary) for tokens in pilots], vocabulary)
     tallies = (Tally(plan), Tally(plan))
     lengths = np.array([len(c) for c in plan.contexts] + [pool.length for pool in plan.pools])
     test = statistics.TwoSampleTest(
@@ -114,8 +134,10 @@ def assert_same_law(
     while counted < samples:
         size = min(following, samples - counted)
         before = [tally.counts.copy() for tally in tallies]
-        for tally, sampler in zip(tallies, (first, second), strict=True):
-            for lanes, columns in _sequences(sampler, size, next(seeds), vocabulary):
+        for tally, sampler, pilot in zip(tallies, samplers, pilots, strict=True):
+            tokens = tokens_of(sampler, size, next(seeds), vocabulary)
+            demand_another(tokens, pilot)
+            for lanes, columns in by_length(tokens, vocabulary):
                 tally.add(columns, lanes)
             tally.flush()
         new = [
@@ -131,37 +153,7 @@ def assert_same_law(
     return SameLaw(counted, plan.slots, uncompared, float(look.tv_bounds[0]), alpha)
 
 
-def _sequences(
-    sampler: Sampler, count: int, seed: int, vocabulary: int
-) -> list[tuple[int, list[npt.NDArray[np.int64]]]]:
-    """The sequences by their length, with the end as a token of its own where it is not the last place."""
-    returned = sampler(count, seed)
-    if hasattr(returned, "detach"):
-        returned = returned.detach().cpu().numpy()
-    tokens = np.asarray(returned)
-    if tokens.ndim == 1:
-        tokens = tokens[:, None]
-    if tokens.dtype.kind not in "iu" or tokens.ndim != 2 or len(tokens) != count:
-        raise SubjectError(
-            f"a sampler returned {tokens.dtype} {list(tokens.shape)}, not integers [{count}, L]"
-        )
-    wrong = (tokens < -1) | (tokens >= vocabulary)
-    if wrong.any():
-        row, column = map(int, np.argwhere(wrong)[0])
-        raise SubjectError(
-            f"tokens[{row}, {column}] = {tokens[row, column]} is outside a vocabulary of {vocabulary}"
-        )
-    ended = tokens < 0
-    length = np.where(ended.any(axis=1), ended.argmax(axis=1) + 1, tokens.shape[1])
-    tokens = np.where(ended, vocabulary, tokens).astype(np.int64)
-    found = []
-    for size in np.unique(length).tolist():
-        rows = tokens[length == size]
-        found.append((len(rows), [rows[:, column] for column in range(size)]))
-    return found
-
-
-def _plan(batches: list[list[tuple[int, list[npt.NDArray[np.int64]]]]], vocabulary: int) -> Plan:
+def _plan(batches: list[Lanes], vocabulary: int) -> Plan:
     pilot: Counter[tuple[int, ...]] = Counter()
     emit = gather(pilot)
     for batch in batches:
@@ -194,4 +186,4 @@ def _failure(
         f"e-value {odds(look.largest)}; two samplers of the same law ever reach {odds(-np.log(alpha))} "
         f"with probability at most {alpha:.0e}.",
     ]
-    return "\n".join(lines)
+    return wrapped("\n".join(lines))

@@ -15,8 +15,9 @@ argument                what it is (B rows of a batch, N draft tokens in each, V
                         token: the point mass on it)
 ``tokens``              [B, N] int64: the draft tokens
 ``parents``             [B, N] int64: the draft token above draft token i, −1 for the root; always
-                        below i, and siblings are to be tried in ascending order. A subject that
-                        does not ask for it is given chains only.
+                        below i, and siblings are to be tried in ascending order. Every row may have
+                        a tree of its own, level by level or not. A subject that does not ask for it
+                        is given chains only.
 ``lengths``             [B] int64: the first so many draft tokens of a row are real, the others
                         padding. A subject that does not ask for it is given full rows only.
 ``coins``               [B, N]: a uniform number in [0, 1) to test draft token i with (accept x if
@@ -25,13 +26,17 @@ argument                what it is (B rows of a batch, N draft tokens in each, V
 ``final``               [B]: a uniform number in [0, 1) to draw the last token with, by inverse
                         transform: the first token up to which the weights sum to more than
                         final · total
-``seed``                an int from 0 to 2⁶³ − 1, another one for every call
+``seed``                an int from 0 to 2³¹ − 1, another one for every call
 ``rng``                 a ``numpy.random.Generator``, seeded for every call
 ``generator``           a ``torch.Generator`` on the subject's device, seeded for every call
 ======================  ===========================================================================
 
+A function with ``**arguments`` is given all of these (``generator`` with torch only), and so trees, and
+rows of different lengths. Of a ``torch.nn.Module`` the names are those of ``forward``.
+
 Arrays are NumPy arrays or torch tensors, as the subject says. Probabilities have the subject's dtype;
-coins are multiples of 2⁻²⁴ (2⁻⁵³ for float64) as engines draw them.
+coins are multiples of 2⁻²⁴ (2⁻⁵³ for float64) as engines draw them. All arrays but the probabilities
+are copies, so that a subject that writes into them spoils nothing for others.
 
 It returns ``(emitted, accepted)``: emitted [B, ≥ depth+1] integers of which the first accepted + 1 of
 a row count, and accepted [B], how many draft tokens were accepted; or ``emitted`` alone, with −1 after
@@ -40,17 +45,26 @@ the last token of every row.
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from losslesscheck.errors import InputError, LosslesscheckError
+from losslesscheck.errors import InputError
 from losslesscheck.rule import Rule
+from losslesscheck.testing.batch import Batch, Emitted, IntArray, SubjectError, emitted
+from losslesscheck.testing.errstate import callers
+from losslesscheck.testing.message import wrapped
+from losslesscheck.testing.options import whole
+
+__all__ = ["ARGUMENTS", "Batch", "Emitted", "IntArray", "Library", "Subject", "SubjectError", "subject"]
 
 Library = Literal["numpy", "torch"]
 
@@ -70,71 +84,8 @@ ARGUMENTS = (
 )
 """What a subject may ask for."""
 
-IntArray = npt.NDArray[np.int64]
-
-
-class SubjectError(LosslesscheckError, AssertionError):
-    """An implementation did what none may do: it raised, or returned what is no outcome of a batch.
-
-    Attributes:
-        row: the row of the batch that shows it, or ``None``.
-    """
-
-    def __init__(self, message: str, row: int | None = None) -> None:
-        super().__init__(message)
-        self.row = row
-
-
-@dataclass(frozen=True, eq=False)
-class Batch:
-    """B draft-and-verify steps to be verified in one call; see the module for the arrays.
-
-    Probabilities are float32 or float64 arrays that hold values of the subject's dtype exactly.
-    """
-
-    target: npt.NDArray[Any]
-    draft: npt.NDArray[Any]
-    tokens: IntArray
-    parents: IntArray
-    lengths: IntArray
-    coins: npt.NDArray[Any]
-    final: npt.NDArray[Any]
-    seed: int
-
-    @property
-    def size(self) -> int:
-        """The number of rows B."""
-        return int(self.target.shape[0])
-
-    @property
-    def vocabulary(self) -> int:
-        return int(self.target.shape[2])
-
-    def rows(self, chosen: Any) -> Batch:
-        """The batch of the rows that an index array or a slice chooses."""
-        return Batch(
-            self.target[chosen],
-            self.draft[chosen],
-            self.tokens[chosen],
-            self.parents[chosen],
-            self.lengths[chosen],
-            self.coins[chosen],
-            self.final[chosen],
-            self.seed,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class Emitted:
-    """What was emitted in a batch.
-
-    Attributes:
-        tokens: shape [B, L], int64, −1 after the last token of every row.
-        accepted: shape [B], int64; the row has one token more than that.
-    """
-
-    tokens: IntArray
-    accepted: IntArray
+FACTS = ("array", "dtype", "device", "batch")
+"""What a subject says of itself, beside its function and its rule."""
 
 
 @dataclass(frozen=True)
@@ -146,11 +97,11 @@ class Subject:
         rule: the rule that it implements; ``None`` if that is said elsewhere.
         array: the library of its arrays.
         dtype: of its probabilities.
-        device: of its tensors; ``"cpu"`` for NumPy.
+        device: of its tensors; ``"cpu"`` for NumPy. Whether it is there is seen when it is needed.
         batch: how many rows it is given at most at a time; ``None`` for a number that suits a CPU.
 
     Raises:
-        InputError: for arguments that there are not, or an unknown library or dtype.
+        InputError: for a class, arguments that there are not, or an unknown library or dtype.
     """
 
     function: Callable[..., Any]
@@ -169,8 +120,10 @@ class Subject:
             raise InputError("dtype: NumPy has no bfloat16")
         if self.array == "numpy" and self.device != "cpu":
             raise InputError(f"device: NumPy's arrays are on the cpu, not on {self.device}")
-        if self.batch is not None and self.batch < 1:
-            raise InputError(f"batch: {self.batch} is not positive")
+        if self.batch is not None:
+            whole("batch", self.batch)
+        if inspect.isclass(self.function):
+            raise InputError(f"subject: {self.name} is a class; hand in an instance, as {self.name}()")
         for needed in ("target", "tokens"):
             if needed not in self.takes:
                 raise InputError(f"{self.name}: takes no argument {needed!r}")
@@ -184,7 +137,7 @@ class Subject:
             raise InputError(f"subject: {self.function!r} cannot be called")
         found = set()
         try:
-            parameters = inspect.signature(self.function).parameters
+            parameters = inspect.signature(_called(self.function)).parameters
         except ValueError:
             raise InputError(f"{self.name}: its arguments have no names; wrap it in a function") from None
         for name, parameter in parameters.items():
@@ -201,32 +154,51 @@ class Subject:
     @property
     def name(self) -> str:
         """The function's name, or that of the class of a callable object."""
-        return str(getattr(self.function, "__qualname__", type(self.function).__name__))
+        qualified = str(getattr(self.function, "__qualname__", type(self.function).__name__))
+        return qualified.rpartition("<locals>.")[2]
 
     @property
     def injected(self) -> bool:
         """Whether its coins can be injected, so that it is a function of its inputs."""
         return {"coins", "final"} <= self.takes and not self.takes & {"seed", "rng", "generator"}
 
+    def require_device(self) -> None:
+        """Raises an ``InputError`` if torch or the device is missing here."""
+        if self.array != "torch" or "_device_found" in self.__dict__:
+            return
+        try:
+            import torch
+
+            torch.empty(0, device=self.device)
+        except ImportError:
+            raise InputError("array: torch is not installed") from None
+        except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
+            reason = str(error).partition("\n")[0]
+            raise InputError(f"device: there is no {self.device!r} here: {reason}") from None
+        self.__dict__["_device_found"] = True  # so that a call costs nothing
+
     def __call__(self, batch: Batch) -> Emitted:
         """What it emits.
 
         Raises:
+            InputError: if torch or the device is missing here.
             SubjectError: if it raises, or returns what is no outcome of the batch.
         """
+        self.require_device()
         arguments = {name: self._argument(name, batch) for name in self.takes}
         try:
-            returned = self.function(**arguments)
+            with callers():
+                returned = self.function(**arguments)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # SystemExit and pytest.skip too: they would end or hide a test
-            raise SubjectError(
-                f"{self.name} raised {type(error).__name__}: {error} ({described(batch)})"
-            ) from error
+            said = f"{self.name} raised {type(error).__name__}: {error}\n  {batch.described(self.takes)}"
+            raise SubjectError(wrapped(said)) from error
         try:
             return emitted(returned, batch)
         except SubjectError as error:
-            raise SubjectError(f"{self.name}: {error} ({described(batch, error.row)})", error.row) from None
+            said = f"{self.name}: {error}\n  {batch.described(self.takes, error.row)}"
+            raise SubjectError(wrapped(said), error.row) from None
 
     def _argument(self, name: str, batch: Batch) -> Any:
         if name == "seed":
@@ -242,12 +214,40 @@ class Subject:
     def to_library(self, values: npt.NDArray[Any], name: str) -> Any:
         """An array of a batch as the subject's library, dtype and device have it."""
         probabilities = name in ("target", "draft")
+        if not probabilities or 0 in values.strides:
+            values = np.array(values)
         if self.array == "numpy":
             return values.astype(self.dtype, copy=False) if probabilities else values
         import torch
 
-        tensor = torch.from_numpy(np.array(values) if 0 in values.strides else values)
+        tensor = torch.from_numpy(values)
         return tensor.to(self.device, getattr(torch, self.dtype) if probabilities else None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A rule is found again by its name: pickle cannot find its function, whose name the rule has."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        if (rule := self.rule) is not None:
+            place = rule.function.__module__, rule.function.__qualname__
+            found = getattr(sys.modules.get(place[0]), place[1], None)
+            if isinstance(found, Rule) and replace(found, values=rule.values) == rule:
+                state["rule"] = (*place, dict(rule.values))
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if isinstance(state["rule"], tuple):
+            module, name, values = state["rule"]
+            found = getattr(importlib.import_module(module), name)
+            state = {**state, "rule": replace(found, values=values)}
+        self.__dict__.update(state)
+
+
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What is called in the end: of a ``torch.nn.Module``, which takes anything, its ``forward``."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(function, torch.nn.Module):
+        forward: Callable[..., Any] = function.forward
+        return forward
+    return function
 
 
 @overload
@@ -278,80 +278,12 @@ def subject(
     """
     from losslesscheck import rules
 
+    for name in facts:
+        if name not in FACTS:
+            close = get_close_matches(name, ("rule", *FACTS), n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise InputError(f"{name}: a subject has no such fact (it has: rule, {', '.join(FACTS)}){hint}")
     resolved = None if rule is None else rules.resolve(rule)
     if function is None:
         return lambda f: Subject(f, resolved, **facts)
     return Subject(function, resolved, **facts)
-
-
-def emitted(returned: Any, batch: Batch) -> Emitted:
-    """What a subject returned, checked.
-
-    Raises:
-        SubjectError: naming the row, if it is no outcome of the batch.
-    """
-    length = None
-    if isinstance(returned, tuple):
-        if len(returned) != 2:
-            raise SubjectError(f"returned {len(returned)} things, not (emitted, accepted)")
-        returned, length = returned
-    tokens = _integers(returned, "emitted")
-    if tokens.ndim != 2 or len(tokens) != batch.size or tokens.shape[1] == 0:
-        raise SubjectError(f"emitted has shape {list(tokens.shape)}, not [{batch.size}, ≥ 1]")
-    if length is None:
-        inside = np.logical_and.accumulate(tokens >= 0, axis=1)
-        accepted = inside.sum(axis=1) - 1
-        _refuse(tokens < -1, tokens, batch, "is neither a token nor −1")
-        _refuse((tokens >= 0) & ~inside, tokens, batch, "stands after a −1")
-    else:
-        accepted = _integers(length, "accepted")
-        if accepted.shape != (batch.size,):
-            raise SubjectError(f"accepted has shape {list(accepted.shape)}, not [{batch.size}]")
-    most = np.minimum(batch.lengths, tokens.shape[1] - 1)
-    wrong = (accepted < 0) | (accepted > most)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise SubjectError(
-            f"row {row} has {batch.lengths[row]} draft tokens, but {accepted[row]} accepted "
-            f"and room for {tokens.shape[1]} tokens",
-            row,
-        )
-    columns = int(batch.tokens.shape[1]) + 1
-    tokens = tokens[:, :columns]
-    if length is not None:
-        tokens = np.where(np.arange(tokens.shape[1]) <= accepted[:, None], tokens, -1)
-        _refuse(
-            (tokens < 0) & (np.arange(tokens.shape[1]) <= accepted[:, None]), tokens, batch, "is no token"
-        )
-    _refuse(tokens >= batch.vocabulary, tokens, batch, f"is outside a vocabulary of {batch.vocabulary}")
-    return Emitted(tokens, accepted)
-
-
-def described(batch: Batch, row: int | None = None) -> str:
-    """The shapes of a batch, and what decides on a row of it, for an error message."""
-    rows, drafts = batch.tokens.shape
-    shapes = f"batch of {rows} rows with {drafts} draft tokens, V = {batch.vocabulary}"
-    if row is None:
-        return shapes
-    return (
-        f"{shapes}; row {row}: draft tokens {batch.tokens[row].tolist()}, "
-        f"coins {batch.coins[row].tolist()}, final {batch.final[row].item()}, seed {batch.seed}"
-    )
-
-
-def _integers(values: Any, name: str) -> IntArray:
-    try:
-        if hasattr(values, "detach"):  # a tensor, on whatever device
-            values = values.detach().cpu().numpy()
-        array = np.asarray(values)
-    except Exception as error:
-        raise SubjectError(f"{name} cannot be read as an array: {type(error).__name__}: {error}") from error
-    if array.dtype.kind not in "iu":
-        raise SubjectError(f"{name} holds {array.dtype}, not integers")
-    return array.astype(np.int64)  # a copy: the subject may use its buffer again
-
-
-def _refuse(wrong: npt.NDArray[np.bool_], tokens: IntArray, batch: Batch, what: str) -> None:
-    if wrong.any():
-        row, place = map(int, np.argwhere(wrong)[0])
-        raise SubjectError(f"emitted[{row}, {place}] = {tokens[row, place]} {what}", row)

@@ -43,6 +43,8 @@ def test_the_kinds_are_what_they_are_called() -> None:
     assert (q[:, 4:6] > 0).all()
     assert (made("one-hot target")[0].max(axis=1) == 1).all()
     assert (made("one-hot draft")[1].max(axis=1) == 1).all()
+    assert (made("flat")[0] == 1 / 8).all()
+    assert (made("flat draft")[1] == 1 / 8).all()
     p, q = made("sparse")
     assert (p == 0).any()
     assert (made("peaked")[0].max(axis=1) > 0.9).all()

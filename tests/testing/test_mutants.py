@@ -20,6 +20,7 @@ def test_a_mutant_is_caught(name: str) -> None:
         assert result.outcome == "failed", result.id
         message = " ".join(result.message.split())
         assert any(reason in message for reason in mutant.reasons(result.id)), message
+        assert max(map(len, result.message.splitlines())) <= 80, result.message
 
 
 @pytest.mark.parametrize("implementation", [*IMPLEMENTATIONS, *EQUIVALENT], ids=lambda c: c.__name__)

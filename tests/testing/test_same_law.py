@@ -39,7 +39,14 @@ def test_the_same_law_passes() -> None:
     found = assert_same_law(plain, plain, vocabulary=4, samples=50_000)
     assert found.samples == 50_000
     assert found.tv_bound < 0.05
-    assert "no difference in 50,000 sequences" in str(found)
+    said = " ".join(str(found).split())
+    assert said.startswith(
+        "no difference in 50,000 sequences of either, whose next tokens were compared after"
+    )
+    assert f"after {found.contexts} contexts or pools" in said
+    assert "the laws of the first token differ by TV" in said
+    assert "those of later tokens have no such bound" in said
+    assert max(map(len, str(found).splitlines())) <= 80
 
 
 def test_a_difference_is_named_where_it_is() -> None:
@@ -48,7 +55,10 @@ def test_a_difference_is_named_where_it_is() -> None:
     message = str(caught.value)
     assert message.startswith("the two samplers have different laws: ")
     assert "Next token after [2] " in message
-    assert "two samplers of the same law ever reach 10^9.0 with probability at most 1e-09." in message
+    assert "two samplers of the same law ever reach 10^9.0 with probability at most 1e-09." in " ".join(
+        message.split()
+    )
+    assert max(map(len, message.splitlines())) <= 80
 
 
 def test_the_end_of_a_sequence_is_compared_too() -> None:
@@ -79,6 +89,66 @@ def test_bad_input() -> None:
         assert_same_law(plain, plain, vocabulary=3)
     with pytest.raises(SubjectError, match="a sampler returned float64"):
         assert_same_law(lambda count, seed: np.zeros(count), plain, vocabulary=3)
+
+
+def test_bad_numbers_are_refused() -> None:
+    for options, message in (
+        ({"vocabulary": "4"}, "vocabulary: '4' is not a number"),
+        ({"vocabulary": 4, "alpha": 2}, "alpha: 2 is not between 0 and 1"),
+        ({"vocabulary": 4, "seed": 0.5}, "seed: 0.5 is not a whole number"),
+        ({"vocabulary": 4, "samples": 2.5}, "samples: 2.5 is not a whole number"),
+    ):
+        arguments: dict[str, Any] = options
+        with pytest.raises(InputError, match=message):
+            assert_same_law(plain, plain, **arguments)
+    with pytest.raises(InputError, match="second: 3 cannot be called"):
+        assert_same_law(plain, 3, vocabulary=4)  # type: ignore[arg-type]
+    with pytest.raises(SubjectError, match="a sampler returned None, not integers"):
+        assert_same_law(plain, lambda count, seed: None, vocabulary=4)
+
+
+def test_samplers_of_different_widths_are_refused() -> None:
+    with pytest.raises(SubjectError, match=r"first sampler's sequences have 3 places, the second's 1"):
+        assert_same_law(plain, lambda count, seed: plain(count, seed)[:, :1], vocabulary=4)
+
+    calls = []
+
+    def padded_to_the_longest(count: int, seed: int) -> Any:
+        calls.append(seed)
+        return np.pad(plain(count, seed), ((0, 0), (0, len(calls) // 2)), constant_values=-1)
+
+    with pytest.raises(SubjectError, match="sequences have 3 places for one seed, 4 for"):
+        assert_same_law(padded_to_the_longest, plain, vocabulary=4)
+
+
+@pytest.mark.parametrize("count", [10_000, 200])
+def test_a_sampler_that_ignores_its_seed_is_refused(count: int) -> None:
+    with pytest.raises(SubjectError, match=r"returned the same [\d,]+ sequences for two\s+seeds"):
+        assert_same_law(plain, lambda count, seed: plain(1024, 7)[:count], vocabulary=4, samples=count)
+
+
+def test_samplers_that_hardly_vary_may_repeat_themselves() -> None:
+    def greedy(count: int, seed: int) -> Any:
+        return np.full((count, 2), 3)
+
+    def rare(count: int, seed: int) -> Any:
+        """One of 1024 sequences is another, here the same one each time."""
+        return np.where(np.arange(count) == 5, 1, 3)
+
+    assert assert_same_law(greedy, greedy, vocabulary=4, samples=3000).samples == 3000
+    assert assert_same_law(rare, rare, vocabulary=4, samples=1024).samples == 1024
+
+
+def test_samplers_run_under_their_caller_s_error_state() -> None:
+    states = []
+
+    def sampler(count: int, seed: int) -> Any:
+        states.append(np.geterr()["under"])
+        return plain(count, seed)
+
+    with np.errstate(all="raise"):
+        assert_same_law(sampler, sampler, vocabulary=4, samples=20_000)
+    assert set(states) == {"raise"}
 
 
 def test_pools_of_contexts_with_different_laws_raise_no_false_alarm() -> None:

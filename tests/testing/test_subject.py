@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from losslesscheck import rules
 from losslesscheck.errors import InputError
-from losslesscheck.testing import cases
+from losslesscheck.testing import cases, reference
 from losslesscheck.testing.drafting import Drafter
 from losslesscheck.testing.subject import Batch, Subject, SubjectError, subject
 
@@ -91,6 +92,7 @@ def test_what_comes_after_the_accepted_length_does_not_count() -> None:
         (np.array([[0, -2, -1]] * 4), r"emitted\[0, 1\] = -2 is neither a token nor −1"),
         ((np.full((4, 3), -1), np.zeros(4, dtype=int)), r"emitted\[0, 0\] = -1 is no token"),
         ((1, 2, 3), "returned 3 things"),
+        (None, r"returned None; it returns \(emitted, accepted\)"),
         ([[1, 2], [3]], "emitted cannot be read as an array: ValueError"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -100,7 +102,9 @@ def test_what_is_no_outcome_is_refused(returned: Any, message: str) -> None:
         Subject(lambda target, tokens: returned)(batch())
     assert "batch of 4 rows with 2 draft tokens, V = 8" in str(caught.value)
     if (row := caught.value.row) is not None:
-        assert f"row {row}: draft tokens {batch().tokens[row].tolist()}, coins [" in str(caught.value)
+        assert f"row {row}: draft tokens {batch().tokens[row].tolist()}" in str(caught.value)
+    assert "coins" not in str(caught.value)  # it did not take them
+    assert "seed" not in str(caught.value)
 
 
 def test_more_accepted_than_a_short_row_has_is_refused() -> None:
@@ -139,6 +143,8 @@ def test_an_exception_of_the_subject_is_named() -> None:
         (lambda target, tokens: 0, {"dtype": "bfloat16"}, "NumPy has no bfloat16"),
         (lambda target, tokens: 0, {"device": "cuda"}, "NumPy's arrays are on the cpu"),
         (lambda target, tokens: 0, {"batch": 0}, "batch: 0 is not positive"),
+        (lambda target, tokens: 0, {"batch": "4"}, "batch: '4' is not a number"),
+        (Subject, {}, r"subject: Subject is a class; hand in an instance, as Subject\(\)"),
         (3, {}, "subject: 3 cannot be called"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -146,6 +152,85 @@ def test_an_exception_of_the_subject_is_named() -> None:
 def test_bad_arguments(function: Any, facts: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         Subject(function, **facts)
+
+
+def test_what_it_took_is_shown_where_it_fails() -> None:
+    def verify(target: Any, tokens: Any, parents: Any, coins: Any, final: Any) -> Any:
+        return np.full((len(target), 1), 99)
+
+    def seeded(target: Any, tokens: Any, rng: Any) -> Any:
+        return np.full((len(target), 1), 99)
+
+    given = batch()
+    with pytest.raises(SubjectError) as caught:
+        Subject(verify)(given)
+    said = " ".join(str(caught.value).split())
+    assert f"coins {given.coins[0].tolist()}, final {given.final[0].item()}" in said
+    assert "parents [-1, 0]" in said
+    assert "seed" not in said
+    assert max(map(len, str(caught.value).splitlines())) <= 80
+    with pytest.raises(SubjectError, match=f"seed {given.seed}") as caught:
+        Subject(seeded)(given)
+    assert "coins" not in str(caught.value)
+
+
+@pytest.mark.parametrize("array", ["numpy", "torch"])
+def test_a_subject_that_writes_into_its_arguments_spoils_nothing(array: Any) -> None:
+    if array == "torch":
+        pytest.importorskip("torch")
+    names = ("tokens", "parents", "lengths", "coins", "final")
+
+    def verify(target: Any, tokens: Any, parents: Any, lengths: Any, coins: Any, final: Any) -> Any:
+        for values in (tokens, parents, lengths, coins, final):
+            values[:] = 0
+        return np.zeros((len(target), 1), dtype=int)
+
+    given = batch()
+    before = {name: getattr(given, name).copy() for name in names}
+    Subject(verify, array=array)(given)
+    for name in names:
+        np.testing.assert_array_equal(getattr(given, name), before[name])
+
+
+def test_the_arguments_of_a_module_are_those_of_its_forward() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Verifier(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, target: Any, tokens: Any) -> Any:
+            return target[:, 0].argmax(1, keepdim=True)
+
+    found = Subject(Verifier(), array="torch")
+    assert found.takes == {"target", "tokens"}
+    assert found.name == "Verifier"
+    assert found(batch()).accepted.tolist() == [0] * 4
+
+
+def test_a_device_is_looked_for_when_it_is_needed() -> None:
+    pytest.importorskip("torch")
+    missing = Subject(lambda target, tokens: 0, array="torch", device="cuda:77")
+    for needed in (missing.require_device, lambda: missing(batch())):
+        with pytest.raises(InputError, match="device: there is no 'cuda:77' here"):
+            needed()
+
+
+def test_a_misspelt_fact_is_named() -> None:
+    with pytest.raises(InputError, match=r"dytpe: a subject has no such fact .*; did you mean dtype\?"):
+        subject(refuse_all, dytpe="float64")
+
+
+@pytest.mark.parametrize("rule", ["chain", "tree_greedy", "target_only"])
+def test_subjects_with_the_library_s_rules_can_be_pickled(rule: str) -> None:
+    bound = rules.get(rule)
+    if rule == "target_only":
+        bound = bound.bind(threshold_acc=0.5)
+    made = reference.subject(bound, dtype="float64")
+    again = pickle.loads(pickle.dumps(made))
+    assert again.rule == made.rule
+    assert again.rule.settings == made.rule.settings
+    assert again.dtype == "float64"
+    given = Drafter(cases.problem(bound), "float64").batch(8, np.random.default_rng(0))
+    np.testing.assert_array_equal(again(given).tokens, made(given).tokens)
+    assert pickle.loads(pickle.dumps(Subject(refuse_all))).rule is None
 
 
 def test_an_object_with_a_call_method_is_a_subject() -> None:

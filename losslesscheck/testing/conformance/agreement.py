@@ -10,25 +10,23 @@ import numpy as np
 import numpy.typing as npt
 
 from losslesscheck.errors import InputError
-from losslesscheck.model import Model
 from losslesscheck.testing import reference
+from losslesscheck.testing.batch import stacked
+from losslesscheck.testing.calls import emit
 from losslesscheck.testing.conformance.check import Check, Inapplicable, Trial
 from losslesscheck.testing.conformance.coins import MARGIN, calm, moved, thresholds
-from losslesscheck.testing.conformance.inputs import (
-    determined,
-    drafted,
-    emit,
-    every_kind,
+from losslesscheck.testing.conformance.inputs import determined, drafted, every_kind, reordered, same, spelled
+from losslesscheck.testing.conformance.lane import failure
+from losslesscheck.testing.conformance.problems import (
+    FOREST,
+    MANY,
+    at_seams,
     posed,
     rule_of,
-    same,
     softmax,
-    spelled,
-    stacked,
+    too_many_rows,
     unfit,
-    with_models,
 )
-from losslesscheck.testing.conformance.lane import failure
 from losslesscheck.testing.outcome import strayed
 from losslesscheck.testing.subject import Batch, Emitted, Subject
 from losslesscheck.tree import Tree
@@ -42,12 +40,16 @@ LARGE_TREES = {
 }
 """Trees on which a kernel's own limits show: of drafts, siblings, nodes in a mask."""
 
-MANY = 70_000
-"""More rows than a 16-bit number, or the second dimension of a grid, can hold."""
+DIFFERENT_TREES = (*FOREST, Tree.regular((6,)))
+
+DIFFERENT_ROWS = 48
+"""Rows of each of them and of either kind."""
 
 LARGE = 4133
-SEAMS = (64, 256, 1024, 2048, 4096, LARGE)
-"""Where tiles of a large vocabulary meet; the rows have their mass there."""
+"""A vocabulary that kernels take in several pieces, the last one not whole."""
+
+MANY_TERMS = 2.0**-8
+"""The margin of a coin where so many probabilities are summed up in float32, one after the other."""
 
 PERTURBATIONS = 4
 """Perturbed copies of p and q on which the reference must agree with itself where it is to be trusted."""
@@ -63,11 +65,18 @@ def _cases(subject: Subject) -> dict[str, str]:
     except InputError:
         skip = skip or f"there is no reference for {rule_of(subject).name}"
     greedy = "" if subject.injected else "greedy decoding throws no coins"
-    small = "" if subject.batch is None else f"takes {subject.batch} rows at a time"
     return (
-        {"anywhere": skip, "near thresholds": skip or greedy, "large vocabulary": skip}
+        {
+            "anywhere": skip,
+            "near thresholds": skip or greedy,
+            "large vocabulary": skip,
+            "dense large vocabulary": skip,
+        }
         | {name: skip or unfit(subject, tree) for name, tree in LARGE_TREES.items()}
-        | {"many rows": skip or small}
+        | {
+            "different trees": skip or unfit(subject, DIFFERENT_TREES[-1]),
+            "many rows": skip or too_many_rows(subject, MANY),
+        }
     )
 
 
@@ -81,7 +90,9 @@ def coins(trial: Trial) -> Mapping[str, Any]:
     rng = np.random.default_rng([trial.seed, 2])
     batches = _batches(trial, oracle, rng)
     margin = MARGIN[subject.dtype]
-    compared = sum(_demand_agreement(trial, oracle, calm(b, margin), rng) for b in batches)
+    if trial.case == "dense large vocabulary":
+        margin = max(margin, MANY_TERMS)
+    compared = sum(_demand_agreement(trial, oracle, calm(b, margin), margin, rng) for b in batches)
     if not compared:
         raise Inapplicable(f"rounding to {subject.dtype} decides every row")
     return {"rows": compared}
@@ -90,9 +101,22 @@ def coins(trial: Trial) -> Mapping[str, Any]:
 def _batches(trial: Trial, oracle: Subject, rng: np.random.Generator) -> list[Batch]:
     subject, rows = trial.subject, trial.rows(ROWS)
     if trial.case == "large vocabulary":
-        seams = with_models(subject, "at the seams", _at_seams(rng, "target"), _at_seams(rng, "draft"))
-        return [drafted(subject, seams, rows, trial.seed)]
+        return [drafted(subject, at_seams(subject, trial.seed, vocabulary=LARGE), rows, trial.seed)]
+    if trial.case == "dense large vocabulary":
+        return [drafted(subject, softmax(subject, trial.seed, vocabulary=LARGE), rows, trial.seed)]
+    if trial.case == "different trees":
+        problems = [
+            posed(subject, kind, seed=trial.seed, tree=tree)
+            for tree in DIFFERENT_TREES
+            for kind in ("dense", "sparse")
+        ]
+        few = trial.rows(DIFFERENT_ROWS)
+        batch = stacked(
+            [drafted(subject, problem, few, trial.seed + place) for place, problem in enumerate(problems)]
+        )
+        return [reordered(batch.rows(rng.permutation(batch.size)), rng)]
     if trial.case == "many rows":
+        trial.demand_rows(MANY)
         return [drafted(subject, posed(subject, "dense", seed=trial.seed, vocabulary=3), MANY, trial.seed)]
     if trial.case in LARGE_TREES:
         tree = LARGE_TREES[trial.case]
@@ -116,20 +140,12 @@ def _batches(trial: Trial, oracle: Subject, rng: np.random.Generator) -> list[Ba
     return [moved(low, -by), moved(high, by)]
 
 
-def _at_seams(rng: np.random.Generator, name: str) -> Model:
-    places = [place for seam in SEAMS for place in (seam - 1, seam) if place < LARGE]
-    weights = np.zeros((8, LARGE))
-    chosen = rng.random((8, len(places))) < 0.7
-    weights[:, places] = rng.random((8, len(places))) * chosen + 2.0**-6
-    parts = np.floor(weights / weights.sum(axis=1, keepdims=True) * 2**12)
-    parts[np.arange(8), parts.argmax(axis=1)] += 2**12 - parts.sum(axis=1)
-    return Model(parts / 2**12, lambda context: (sum(context) + len(context)) % 8, name)
-
-
-def _demand_agreement(trial: Trial, oracle: Subject, batch: Batch, rng: np.random.Generator) -> int:
+def _demand_agreement(
+    trial: Trial, oracle: Subject, batch: Batch, margin: float, rng: np.random.Generator
+) -> int:
     """Compares the rows in which rounding cannot matter; returns how many those are."""
     subject = trial.subject
-    expected, clear = _clear(subject, oracle, batch, rng)
+    expected, clear = _clear(subject, oracle, batch, margin, rng)
     emitted = emit(subject, batch)
     differ = clear & ~same(emitted, expected)
     if differ.any():
@@ -141,14 +157,14 @@ def _demand_agreement(trial: Trial, oracle: Subject, batch: Batch, rng: np.rando
             row,
             "the reference does otherwise with the same coins",
             f"It emits {spelled(expected, row)} ({expected.accepted[row]} accepted), also for coins that are "
-            f"{MARGIN[subject.dtype]:.1g} larger or smaller. A subject that uses its coins otherwise than "
+            f"{margin:.1g} larger or smaller. A subject that uses its coins otherwise than "
             "losslesscheck.testing.subject says is not lossy for that: xfail coins, or let it take a seed.",
         )
     return int(clear.sum())
 
 
 def _clear(
-    subject: Subject, oracle: Subject, batch: Batch, rng: np.random.Generator
+    subject: Subject, oracle: Subject, batch: Batch, margin: float, rng: np.random.Generator
 ) -> tuple[Emitted, npt.NDArray[np.bool_]]:
     """What the reference emits, and in which rows that hinges on no rounding.
 
@@ -158,7 +174,7 @@ def _clear(
     exact = _exact(batch)
     expected = emit(oracle, exact)
     clear = np.ones(batch.size, dtype=bool)
-    relative, margin = RELATIVE[subject.dtype], MARGIN[subject.dtype]
+    relative = RELATIVE[subject.dtype]
     for number in range(PERTURBATIONS):
         shaken = replace(
             moved(exact, margin * (-1) ** number),

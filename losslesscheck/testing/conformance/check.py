@@ -31,9 +31,10 @@ class Settings:
         alpha: bound on the probability that a correct implementation fails any check at all.
         min_tv: every statistical check is long enough to find a bias of this size, in TV, with
             probability .9: of the first token (law), of the emitted sequence (acceptance), of a pair
-            of tokens (independence).
-        samples: draft-and-verify steps of every statistical check, instead of ``min_tv``; the other
-            checks run no more rows than that at a time.
+            of first tokens (independence). Where steps take long (large vocabularies, single rows)
+            there are fewer of them; ``Result.data`` says what they show.
+        samples: draft-and-verify steps of every statistical check, instead of ``min_tv``; what needs
+            a batch of more rows than that, 70,000, is skipped.
         seed: of everything random.
 
     Raises:
@@ -84,6 +85,11 @@ class Trial:
     def rows(self, most: int) -> int:
         """The number of rows of a batch that is not counted: ``most``, or fewer for a quick run."""
         return min(most, self.settings.samples or most)
+
+    def demand_rows(self, count: int) -> None:
+        """Raises ``Inapplicable`` if a quick run has no batch of so many rows."""
+        if self.settings.samples is not None and self.settings.samples < count:
+            raise Inapplicable(f"samples = {self.settings.samples} is less than a batch of {count:,} rows")
 
 
 Cases = Callable[[Subject], Mapping[str, str]]

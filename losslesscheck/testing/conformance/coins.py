@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from losslesscheck.testing.conformance.inputs import emit, same
+from losslesscheck.testing.calls import emit
+from losslesscheck.testing.conformance.inputs import same
 from losslesscheck.testing.subject import Batch, Emitted, Subject
 
 MARGIN = {"float64": 2.0**-16, "float32": 2.0**-16, "float16": 2.0**-7, "bfloat16": 2.0**-4}

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from losslesscheck.testing.calls import emit
 from losslesscheck.testing.conformance.check import Check, Failure, Trial
 from losslesscheck.testing.conformance.coins import MARGIN, calm, settled
-from losslesscheck.testing.conformance.inputs import (
-    determined,
-    drafted,
-    emit,
-    posed,
-    rule_of,
-    same,
-    softmax,
-    spelled,
-)
+from losslesscheck.testing.conformance.inputs import determined, drafted, same, spelled
 from losslesscheck.testing.conformance.lane import demand_sound, failure
+from losslesscheck.testing.conformance.problems import posed, rule_of, softmax
+from losslesscheck.testing.drafting import SEEDS
+from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Batch, Emitted, Subject
 
 ROWS = 128
@@ -43,17 +39,17 @@ def altered(subject: Subject, change: Callable[[str, Any], Any]) -> Subject:
 
 def interface(trial: Trial) -> Mapping[str, Any]:
     subject = trial.subject
-    given: dict[str, Any] = {}
+    given: dict[str, tuple[Any, Any]] = {}
 
     def keep(name: str, array: Any) -> Any:
-        given[name] = array
-        return array
+        given[name] = array, deepcopy(array)
+        return given[name][1]
 
     problem = posed(subject, "dense", seed=trial.seed)
     batch = drafted(subject, problem, min(trial.rows(ROWS), subject.batch or ROWS), trial.seed)
     demand_sound(trial, batch, emit(altered(subject, keep), batch))
-    for name, after in given.items():
-        if not bool((subject.to_library(getattr(batch, name), name) == after).all()):
+    for name, (before, after) in given.items():
+        if not bool((before == after).all()):
             raise Failure(
                 f"{subject.name} writes into its argument {name}, which its caller may use again. No coin "
                 f"is involved. Seed {trial.seed}."
@@ -76,15 +72,7 @@ def repeatable(trial: Trial) -> Mapping[str, Any]:
     batch = calm(drafted(subject, problem, trial.rows(ROWS), trial.seed), MARGIN[subject.dtype])
     first = emit(subject, batch)
     if trial.case == "another seed":
-        # A row of this problem is the same for other coins with probability .2 or less: 10⁻⁴⁴ for all.
-        rows = drafted(subject, problem, 64, trial.seed)
-        once, again = emit(subject, rows), emit(subject, replace(rows, seed=rows.seed + 10**6))
-        if same(once, again).all():
-            raise Failure(
-                f"{subject.name} emits the same in all 64 rows for seeds {rows.seed} and "
-                f"{rows.seed + 10**6} ({problem.name}): it does not use its seed. Seed {trial.seed}."
-            )
-        return {}
+        return _other_seeds(trial, problem)
     # Asked at once: a subject that keeps something from call to call has the same to keep now.
     steady = settled(subject, batch, first) if determined(subject) else np.ones(batch.size, dtype=bool)
     other = posed(subject, "sparse", seed=trial.seed)
@@ -95,6 +83,27 @@ def repeatable(trial: Trial) -> Mapping[str, Any]:
         row = int(np.argmax(differ))
         because = f"The first time it is {spelled(first, row)}."
         raise failure(trial, batch, second, row, "another outcome the second time", because)
+    return {}
+
+
+def _other_seeds(trial: Trial, problem: Problem) -> Mapping[str, Any]:
+    """Every bit of a seed leads to other outcomes.
+
+    A row of this problem is the same for other coins with probability .2 or less: all 64 of them for
+    any of the 31 bits with 10⁻⁴³.
+    """
+    subject = trial.subject
+    rows = drafted(subject, problem, 64, trial.seed)
+    # Large, so that a float32 has no room for its last bits.
+    rows = replace(rows, seed=rows.seed | SEEDS // 2)
+    once = emit(subject, rows)
+    for bit in range(SEEDS.bit_length() - 1):
+        other = rows.seed ^ 1 << bit
+        if same(once, emit(subject, replace(rows, seed=other))).all():
+            raise Failure(
+                f"{subject.name} emits the same in all 64 rows for seeds {rows.seed} and {other} "
+                f"({problem.name}): it does not use bit {bit} of its seed. Seed {trial.seed}."
+            )
     return {}
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from losslesscheck.testing.conformance.check import Failure, Trial
-from losslesscheck.testing.conformance.inputs import rule_of, sequence
+from losslesscheck.testing.conformance.inputs import sequence
+from losslesscheck.testing.conformance.problems import rule_of
 from losslesscheck.testing.outcome import NOWHERE, impossible, nodes, strayed
 from losslesscheck.testing.subject import Batch, Emitted, Subject
 

@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from losslesscheck.testing.batch import stacked
+from losslesscheck.testing.calls import emit
 from losslesscheck.testing.conformance.check import Check, Trial
 from losslesscheck.testing.conformance.coins import MARGIN, calm, settled
-from losslesscheck.testing.conformance.inputs import (
-    determined,
-    drafted,
-    emit,
-    hot,
-    posed,
-    same,
-    spelled,
-    stacked,
-)
+from losslesscheck.testing.conformance.inputs import determined, drafted, same, spelled
 from losslesscheck.testing.conformance.lane import failure
+from losslesscheck.testing.conformance.problems import hot, posed
 from losslesscheck.testing.subject import Batch, Emitted, Subject
 
 ROWS = 96

@@ -6,7 +6,6 @@ a correct implementation fails any of them is at most their sum. The other check
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Collection
 from dataclasses import replace
@@ -16,6 +15,7 @@ import numpy as np
 
 from losslesscheck.errors import InputError
 from losslesscheck.testing.conformance import (
+    acceptance,
     agreement,
     certain,
     form,
@@ -23,6 +23,7 @@ from losslesscheck.testing.conformance import (
     laws,
     outcomes,
     rows,
+    sizes,
 )
 from losslesscheck.testing.conformance.check import (
     Check,
@@ -33,30 +34,32 @@ from losslesscheck.testing.conformance.check import (
     Settings,
     Trial,
 )
+from losslesscheck.testing.message import wrapped
 from losslesscheck.testing.subject import Subject, SubjectError
 
 CHECKS: tuple[Check, ...] = (
     *form.CHECKS,
     *outcomes.CHECKS,
     *certain.CHECKS,
+    *sizes.CHECKS,
     *agreement.CHECKS,
     *rows.CHECKS,
     *independence.CHECKS,
     *laws.CHECKS,
+    *acceptance.CHECKS,
 )
 """All checks, the quick ones first."""
-
-
-COLUMNS = 100
-"""The width of a message."""
 
 
 def items(subject: Subject, settings: Settings) -> list[Item]:
     """All checks on all their cases; those that do not apply to the subject say why.
 
     Raises:
-        InputError: if the subject does not say which rule it implements.
+        InputError: if it is no subject, or does not say which rule it implements.
     """
+    if not isinstance(subject, Subject):
+        name = getattr(subject, "__qualname__", type(subject).__name__)
+        raise InputError(f"subject: {name} is no Subject: losslesscheck.testing.subject makes one of it")
     if subject.rule is None:
         raise InputError(f"rule: {subject.name} does not say which rule it implements")
     found = [Item(check, case, skip) for check in CHECKS for case, skip in check.cases(subject).items()]
@@ -74,7 +77,7 @@ def perform(item: Item, subject: Subject, settings: Settings) -> Result:
 
     def result(outcome: Any, message: str, data: Any) -> Result:
         measured = {**data, "false_alarm": item.level}
-        return Result(item.id, outcome, _wrapped(message), time.perf_counter() - start, measured)
+        return Result(item.id, outcome, wrapped(message), time.perf_counter() - start, measured)
 
     if item.skip:
         return Result(item.id, "skipped", item.skip, 0.0, {})
@@ -90,20 +93,14 @@ def perform(item: Item, subject: Subject, settings: Settings) -> Result:
     return result("passed", "", data)
 
 
-def _wrapped(message: str) -> str:
-    lines = message.split("\n")
-    return "\n".join(
-        textwrap.fill(a, COLUMNS, break_long_words=False) if len(a) > COLUMNS else a for a in lines
-    )
-
-
-def run(subject: Subject, settings: Settings, only: Collection[str] | None = None) -> list[Result]:
+def run(subject: Subject, settings: Settings, only: str | Collection[str] | None = None) -> list[Result]:
     """Runs the suite, or of it only the checks and items of these names and ids.
 
     Raises:
-        InputError: for a subject without a rule, and for a name that no check has.
+        InputError: for what is no subject, or has no rule, and for a name that no check has.
     """
     found = items(subject, settings)
+    only = [only] if isinstance(only, str) else only
     known = {item.id for item in found} | {item.check.name for item in found}
     for name in only or ():
         if name not in known:

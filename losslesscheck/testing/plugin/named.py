@@ -50,7 +50,7 @@ def load(reference: str, *, rule: str | None = None, **facts: str) -> Subject:
         raise InputError(f"{next(iter(facts))}: {reference} is a Subject, which says that itself")
     # Subject checks that the facts are what it knows.
     subject = found if isinstance(found, Subject) else Subject(found, **facts)  # type: ignore[arg-type]
-    _require_device(subject)
+    subject.require_device()
     implemented = subject.rule or rules.get("chain") if rule is None else rules.resolve(rule)
     return replace(subject, rule=implemented)
 
@@ -91,20 +91,6 @@ def _explained(what: str, missing: str = "") -> Iterator[None]:
             raise InputError(f"subject: there is no module {error.name!r}") from None
         described = " ".join(f"{type(error).__name__}: {error}".split())
         raise InputError(f"subject: {what} {described}") from error
-
-
-def _require_device(subject: Subject) -> None:
-    if subject.array != "torch":
-        return
-    try:
-        import torch
-
-        torch.empty(0, device=subject.device)
-    except ImportError:
-        raise InputError("array: torch is not installed") from None
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"device: there is no {subject.device!r} here: {reason}") from None
 
 
 def defined_at(function: Callable[..., Any]) -> tuple[Path, int] | None:

@@ -62,15 +62,23 @@ def require_writable(path: Path) -> None:
     """Raises an ``InputError`` if a file cannot be written there."""
     if path.is_dir():
         raise InputError(f"json: {path} is a folder")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"json: cannot write to the folder {path.parent}")
+    partial = _partial(path)
+    try:
+        partial.touch()
+        partial.unlink()
+    except OSError as error:
+        raise InputError(f"json: cannot write to {path}: {error.strerror}") from None
 
 
 def write(path: Path, content: Mapping[str, Any]) -> None:
     """Writes the results; the file appears whole or not at all."""
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial = _partial(path)
     try:
         partial.write_text(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n", "utf-8")
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _partial(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}.partial")

@@ -8,10 +8,14 @@ from tests.testing.mutants import (  # noqa: F401
     batches,
     block,
     coins,
+    edges,
+    forests,
     greedy,
     limits,
+    precision,
     recovery,
     siblings,
+    streams,
     target_only,
 )
 from tests.testing.mutants.chains import Block, Chain, ChainKernel, SeededChain, Verifier

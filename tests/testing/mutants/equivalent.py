@@ -77,3 +77,12 @@ class LastSiblingFirst(Greedy):
     def order(self, given: Given) -> Array:
         index = np.broadcast_to(np.arange(given.tokens.shape[1]), given.tokens.shape)
         return np.lexsort((-index, given.parents), axis=1)
+
+
+@equivalent("logarithms tell apart what is not within a few ulps, and all tokens of a tie are equal")
+class BestLogarithm(Greedy):
+    """Looks for the best token among float32 log-probabilities."""
+
+    def best(self, p: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.log(p).argmax(axis=1)

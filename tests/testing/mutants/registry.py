@@ -54,7 +54,7 @@ REASONS = {
     "certain": POSSIBLE,
     "sizes": POSSIBLE,
     "vocabulary": (*POSSIBLE, "tokens of probability 0 at the end"),
-    "repeatable": ("another outcome the second time", "does not use its seed"),
+    "repeatable": ("another outcome the second time", "of its seed"),
     "layout": ("another outcome where the arrays are",),
     "coins": ("the reference does otherwise with the same coins",),
     "rows": ("another outcome",),

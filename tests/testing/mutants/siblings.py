@@ -165,6 +165,15 @@ class WithReplacementAssumed(WithoutReplacement):
         return q
 
 
+@mutant("law[wide tree, disjoint]", "coins[different trees]")
+class ThirdSiblingAsTheFirst(WithoutReplacement):
+    """Tests the third sibling and those after it with the q of the first draw."""
+
+    def proposal(self, q: Array, x: Array, tried: Array) -> Array:
+        many = tried.sum(axis=1, keepdims=True) >= 2
+        return np.where(many, q, super().proposal(q, x, tried))
+
+
 @mutant("certain[one-hot draft]")
 class ExhaustedIsCertain(WithoutReplacement):
     """Takes a sibling for certain once q has no other tokens left, instead of one of all untried."""

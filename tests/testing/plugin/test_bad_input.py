@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.testing.plugin.project import check
+from tests.testing.plugin.project import QUICK, check, content
 
 pytest_plugins = "pytester"
+
+JSON = ("--losslesscheck-json", "r.json")
 
 
 def refused(result: pytest.RunResult, message: str) -> None:
@@ -49,7 +51,8 @@ def test_a_bad_subject_is_refused(project: pytest.Pytester, subject: str, messag
         ("min-tv=.7", "min_tv: 0.7 is not between 0 and 1/2"),
         ("samples=0", "samples: 0 is not positive"),
         ("xfails=missing.txt", "xfails: cannot read missing.txt: No such file or directory"),
-        ("json=missing/r.json", "json: cannot write to the folder */missing"),
+        ("json=missing/r.json", "json: cannot write to */missing/r.json: No such file or directory"),
+        ("json=test_own.py/r.json", "json: cannot write to */test_own.py/r.json: Not a directory"),
         ("json=.", "json: * is a folder"),
     ],
 )
@@ -61,6 +64,22 @@ def test_a_device_that_is_not_there_is_refused(project: pytest.Pytester) -> None
     pytest.importorskip("torch")
     options = ("--losslesscheck-array", "torch", "--losslesscheck-device", "cuda:77")
     refused(check(project, "kernels:Tensors", *options), "device: there is no 'cuda:77' here: *")
+
+
+def test_numbers_may_be_written_with_an_exponent(project: pytest.Pytester) -> None:
+    samples = ("--losslesscheck-samples", "1e1")
+    result = check(project, "kernels:verify", *samples, *JSON, "losslesscheck::interface")
+    result.assert_outcomes(passed=1)
+    assert content()["settings"]["samples"] == 10
+    for bad in ("1.5", "many", "inf"):
+        result = check(project, "kernels:verify", "--losslesscheck-samples", bad)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"*--losslesscheck-samples: '{bad}' is not a whole number"])
+
+
+def test_a_rule_without_a_subject_is_refused(project: pytest.Pytester) -> None:
+    result = project.runpytest(*QUICK, "--losslesscheck-rule", "chain", "test_own.py")
+    refused(result, "--losslesscheck-rule needs a --losslesscheck-subject")
 
 
 def test_a_subject_that_says_its_dtype_is_not_told_another(project: pytest.Pytester) -> None:

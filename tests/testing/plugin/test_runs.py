@@ -79,7 +79,8 @@ def test_what_an_implementation_raises_is_shown_from_its_own_first_line(project:
             "kernels.py:*: in raising",
             "kernels.py:*: in inner",
             "E   KeyError: 'no such kernel'",
-            "raising raised KeyError: 'no such kernel' (batch of *",
+            "raising raised KeyError: 'no such kernel'",
+            "  in a batch of 128 rows with 2 draft tokens, V = 8, seed *. Seed 0.",
             "FAILED losslesscheck::interface - KeyError: 'no such kernel'",
         ]
     )
