@@ -76,8 +76,9 @@ def test_the_guide_names_every_check() -> None:
     ]
 
 
-def test_python_examples_run() -> None:
-    failures, count = doctest.testfile(str(README), module_relative=False)
+@pytest.mark.parametrize("text", ["README.md", "sim/README.md"])
+def test_python_examples_run(text: str) -> None:
+    failures, count = doctest.testfile(str(ROOT / text), module_relative=False)
     assert count
     assert not failures
 

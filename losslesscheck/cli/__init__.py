@@ -8,8 +8,11 @@ import sys
 import click
 
 from losslesscheck import __version__
+from losslesscheck.cli.fit import fit
 from losslesscheck.cli.proofs import proofs
 from losslesscheck.cli.rules import check_certificates, list_rules
+from losslesscheck.cli.simulate import simulate
+from losslesscheck.cli.tune import tune
 from losslesscheck.cli.verify import verify
 
 
@@ -22,5 +25,5 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without ✓ or γ gets a question mark
 
 
-for command in (verify, list_rules, check_certificates, proofs):
+for command in (verify, list_rules, check_certificates, proofs, simulate, tune, fit):
     main.add_command(command)

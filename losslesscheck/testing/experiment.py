@@ -213,7 +213,7 @@ def run(subject: Subject, problem: Problem, *, steps: int, alpha: float, seed: i
             POWER,
             handicap=statistics.combination_handicap(len(np.unique(lengths))),
         ),
-        accepted=tuple(counts.lengths.get(k, 0) for k in range(1, max(counts.lengths, default=1) + 1)),
+        accepted=tuple(counts.lengths.get(k, 0) for k in range(1, problem.tree.depth + 2)),
     )
 
 
