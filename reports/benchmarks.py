@@ -2,6 +2,7 @@
 
 python reports/benchmarks.py readings FILE.json      # of tests/benchmarks/test_figures.py
 python reports/benchmarks.py testing FILE.json       # of tests/benchmarks/test_testing.py
+python reports/benchmarks.py simulator FILE.json     # of tests/benchmarks/test_sim.py and test_tune.py
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ HERE = Path(__file__).parent
 PACKAGES = {
     "readings": ("numpy", "scipy", "python-flint", "sympy", "z3-solver"),
     "testing": ("numpy", "scipy", "torch"),
+    "simulator": ("numpy", "scipy"),
 }
 ABOUT = {
     "readings": (
@@ -28,6 +30,9 @@ ABOUT = {
     "testing": (
         "# Figures of the testing kit\n\n{device}; {versions}; {date}. Steps a second: of references with "
         "batches given, on two processes; of drafting, verifying and counting together, on one."
+    ),
+    "simulator": (
+        "# Figures of the simulator\n\n{device}; {versions}; {date}. Steps a second of simulations on two threads."
     ),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -141,7 +142,6 @@ def _predictors(extra: list[str], options: dict[str, Any]) -> list[tuple[float |
     """What predicts, for every acceptance that is asked for."""
     from losslesscheck.errors import InputError
     from losslesscheck.sim import predict, predict_rule
-    from losslesscheck.sim.simulate import of_acceptance
 
     own = parameters_of(extra)
     names = {"steps": "most_steps"}
@@ -157,9 +157,14 @@ def _predictors(extra: list[str], options: dict[str, Any]) -> list[tuple[float |
                 if options[name] is not None:
                     raise InputError(f"{name}: nothing is simulated; --simulate throws coins")
 
+        function: Any = predict
+        if options["thrown"]:
+            from losslesscheck.sim.simulate import of_acceptance
+
+            function = partial(of_acceptance, **how)
+
         def of(model: Any) -> Any:
-            function, more = (of_acceptance, how) if options["thrown"] else (predict, {})
-            return lambda shape: function(model, draft_length=shape.draft_length, tree=shape.tree, **more)
+            return lambda shape: function(model, draft_length=shape.draft_length, tree=shape.tree)
 
         return [(alpha, of(model)) for alpha, model in models(options)]
 

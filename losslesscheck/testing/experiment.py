@@ -73,7 +73,7 @@ class Experiment:
             token and the expected one.
         detectable_tv: the bias of the first token, in TV, that would have been found with probability
             ``POWER``.
-        accepted: how many steps accepted 0, 1, 2, … draft tokens.
+        accepted: how many steps accepted 0, 1, 2, … draft tokens, up to the tree's depth.
     """
 
     subject: str

@@ -2,7 +2,8 @@
 
 The conformance suite's reports have such a list for every case (``data.accepted`` of the case ``law[dense]``,
 say), and so has ``Experiment.accepted``. Every case is another problem with another acceptance, so they are
-kept apart by name. The lists end with the longest length seen and do not say what the draft length was.
+kept apart by name. Some lists end with the longest length seen, so that they don't say what the draft length
+was.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def test_threads_do_not_matter() -> None:
         (too_long, P, Q, Tree.chain(1), RuleError, "emits 3 tokens on a tree of depth 1"),
         (undefined, P, Q, Tree.chain(1), RuleError, "undefined value"),
     ],
-    ids=str,
+    ids=lambda value: value if isinstance(value, str) else "-",
 )
 def test_bad_input(rule: Any, target: Any, draft: Any, tree: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
