@@ -11,6 +11,13 @@ from losslesscheck.cli.acceptance import SUPPOSED, acceptance_options, models
 from losslesscheck.cli.options import Count
 from losslesscheck.cli.outcome import guarded, json_text
 
+COST_NOTE = """\
+Supposed: verifying takes one target pass, however much is drafted. --hardware
+prices that, and the batch."""
+ROOFLINE_NOTE = """\
+Times are rooflines, from below: peak rates, and no time between kernels. Measure
+c where you can."""
+
 HARDWARE = ("hardware", "target_model", "draft_model")
 ROOFLINE = ("tensor_parallel", "per_layer", "context", "batch", "batches")
 
@@ -152,7 +159,7 @@ def _lines(found: dict[str, Any], options: dict[str, Any]) -> list[str]:
         lines += ["vLLM, in --speculative-config", f"  {_vllm(found['vllm'])}"]
     if found["sensitivity"]:
         lines += ["", *_sensitivity(found["sensitivity"])]
-    return lines
+    return [*lines, "", ROOFLINE_NOTE if options["hardware"] else COST_NOTE]
 
 
 def _tree(tree: dict[str, Any] | None, budget: int) -> list[str]:
