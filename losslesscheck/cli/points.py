@@ -7,6 +7,9 @@ from typing import Any
 SHOWN = 40
 """Points of a sweep that are shown."""
 
+LENGTHS = 18
+"""Lines for the law of the accepted lengths."""
+
 
 def as_dict(found: Any, prediction: Any, inputs: dict[str, Any]) -> dict[str, Any]:
     row = found.rows()[0]
@@ -53,16 +56,21 @@ def text(found: Any, prediction: Any, note: str = "") -> str:
 
 
 def _lengths(law: list[float]) -> list[str]:
-    """The law of the accepted lengths, one line each with a bar."""
-    widest = max(law)
+    """The law of the accepted lengths, a line each with a bar; of many, most of the middle in one line."""
+    rows = [(str(length), chance) for length, chance in enumerate(law)]
+    if len(rows) > LENGTHS:
+        middle = rows[LENGTHS - 2 : -1]
+        between = (f"{middle[0][0]}–{middle[-1][0]}", sum(chance for _, chance in middle))
+        rows = [*rows[: LENGTHS - 2], between, rows[-1]]
+    widest = max(chance for _, chance in rows)
     lines = ["accepted drafts"]
-    for length, chance in enumerate(law):
+    for length, chance in rows:
         bar = "█" * round(40 * chance / widest)
-        lines.append(f"  {length:>3}  {100 * chance:6.2f} %  {bar}".rstrip())
+        lines.append(f"  {length:>6}  {100 * chance:6.2f} %  {bar}".rstrip())
     return lines
 
 
-def table(found: Any) -> str:
+def table(found: Any, note: str = "") -> str:
     """The points of a sweep; if there are many, the best of every line of its plot."""
     names = {"alpha": "α", "draft_length": "γ", "c": "c"}
     rows = found.rows()
@@ -87,4 +95,4 @@ def table(found: Any) -> str:
         lines.append(f"{cells}  {shown}{mark}")
     if len(rows) > SHOWN:
         lines.append(f"… and {len(rows) - SHOWN:,} more: --csv FILE has all.")
-    return "\n".join(([title, ""] if title else []) + lines)
+    return "\n".join([*([title, ""] if title else []), *lines, *([note] if note else [])])

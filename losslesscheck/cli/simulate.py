@@ -67,14 +67,13 @@ def simulate(context: click.Context, /, as_json: bool, debug: bool, **options: A
     def run() -> str:
         found, predictions = _points(context.args, options)
         inputs = _inputs(options, parameters_of(context.args))
-        if len(found) > 1:
-            return json_text({"points": found.rows(), "inputs": inputs}) if as_json else table(found)
-        (prediction,) = predictions
-        if as_json:
-            return json_text(as_dict(found, prediction, inputs))
-        branches = found.draft_tokens[0] > found.draft_length[0]
+        branches = bool((found.draft_tokens > found.draft_length).any())
         supposed = branches and options["siblings"] is None and options["rule"] is None
-        return text(found, prediction, SUPPOSED if supposed else "")
+        note = SUPPOSED if supposed else ""
+        if len(found) > 1:
+            return json_text({"points": found.rows(), "inputs": inputs}) if as_json else table(found, note)
+        (prediction,) = predictions
+        return json_text(as_dict(found, prediction, inputs)) if as_json else text(found, prediction, note)
 
     click.echo(guarded(run, debug))
 
