@@ -32,7 +32,8 @@ ABOUT = {
         "batches given, on two processes; of drafting, verifying and counting together, on one."
     ),
     "simulator": (
-        "# Figures of the simulator\n\n{device}; {versions}; {date}. Steps a second of simulations on two threads."
+        "# Figures of the simulator\n\n{device}; {versions}; {date}. Steps a second of simulations, on two "
+        "threads."
     ),
 }
 

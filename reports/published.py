@@ -89,9 +89,9 @@ SECTIONS = (
     Section(
         "Stern et al., block sizes",
         ("blockwise_block_sizes", "blockwise_super_resolution"),
-        "The α that a block size implies falls with k in every setting, so no single α explains "
-        "the table: the α of k = 2 overstates every greater k. (Each k is a model of its own, so "
-        "that this is no acceptance by position either.)",
+        "For translation the α that a block size implies falls with k in every setting, so no "
+        "single α explains the table: the α of k = 2 overstates every greater k. (Each k is a "
+        "model of its own, so that this is no acceptance by position either.)",
         (blockwise.one_alpha, blockwise.block_sizes, blockwise.super_resolution),
     ),
     Section(
@@ -115,16 +115,16 @@ SECTIONS = (
         ("specinfer_top_k", "specinfer_widths", "specinfer_sampling"),
         "At width 1 a step is a chain of 8 draft tokens. With Table 1's top-1 as the acceptance "
         "of each, none of the ten figures of Table 2 follows; all are smaller, stochastic ones by"
-        " 17 to 26 %. A spread of the acceptance between steps would make them greater, so it "
-        "must fall along the chain, or the two tables measure different things. Table 3's MSS "
-        "column is Table 2's width 5.",
+        " 17 to 26 %. A spread of the acceptance between steps would make them greater; easy and "
+        "hard stretches along the text would make them smaller, since steps begin more often in "
+        "hard ones. Table 3's MSS column is Table 2's width 5.",
         (specinfer.width_one, specinfer.full_trees, specinfer.sampling),
     ),
     Section(
         "Chen et al. (Sequoia)",
         ("sequoia",),
         "Tokens over speedup leaves t(128) = 1.05 for the one tree that is known, and room for 9 "
-        "to 12 levels elsewhere.",
+        "to 11 levels elsewhere.",
         (sequoia.step_times,),
     ),
     Section(

@@ -149,7 +149,12 @@ def sweep(
     drafted = column([draft.tokens for draft in drafts])
     every_c = np.tile(costs, len(found))
     times = speedup(tokens, draft_length=column(passes), c=every_c, verify=verify)
-    work = operations_factor(tokens, draft_length=drafted, c_hat=every_c if c_hat is None else c_hat)
+    # A draft model takes in the nodes that have children: on a chain as many as there are draft tokens.
+    taken_in = column([min(1, draft.tokens) if parallel else sum(draft.passes) for draft in drafts])
+    share = taken_in / np.maximum(drafted, 1)
+    work = operations_factor(
+        tokens, draft_length=drafted, c_hat=share * (every_c if c_hat is None else c_hat)
+    )
     nowhere = (np.nan, np.nan)
     return Sweep(
         alpha=column([np.nan if alpha is None else alpha for alpha, _, _ in found]),

@@ -6,6 +6,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NoReturn
 
 import click
@@ -19,6 +20,17 @@ INTERNAL_ERROR = 4
 
 def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+def plain(value: Any) -> Any:
+    """An option's value as JSON has it; a list of one number is that number."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, tuple) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def guarded(work: Callable[[], Any], debug: bool) -> Any:

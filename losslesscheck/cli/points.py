@@ -42,13 +42,16 @@ def text(found: Any, prediction: Any, note: str = "") -> str:
         low, high = prediction.interval
         sure = f"{100 * prediction.confidence:g} %"
         how = f"simulated: {prediction.steps:,} steps, {sure} in {low:.4f} … {high:.4f}"
+    takes = row["tokens_per_step"] / row["speedup"]
     lines = [
         f"tokens per step  {row['tokens_per_step']:8.4f}   {how}",
-        f"speedup          {row['speedup']:8.4f}   draft passes at c = {row['c']:g} of a target pass",
+        f"speedup          {row['speedup']:8.4f}   a step takes {takes:.4g} target passes (c = {row['c']:g})",
         f"operations       {row['operations_factor']:8.4f}   times those of plain decoding",
     ]
     if row["speedup"] < 1:
         lines.append("Slower than plain decoding.")
+    if row["c"] == 0:
+        lines.append("Drafting is taken to be free: --cost says what it costs.")
     if note:
         lines.append(note)
     lines += ["", *_lengths(prediction.lengths.tolist())]
@@ -87,12 +90,16 @@ def table(found: Any, note: str = "") -> str:
     columns = [name for name in names if name in swept] or ["draft_length"]
     lines = ["  ".join(f"{names[name]:>8}" for name in columns) + "   tokens/step    speedup  operations"]
     top = max(row["speedup"] for row in rows)
-    for row in rows[:SHOWN]:
+    best_row = max(rows, key=lambda row: float(row["speedup"]))
+    for row in rows[:SHOWN] if best_row in rows[:SHOWN] else [*rows[: SHOWN - 1], best_row]:
         cells = "  ".join(f"{row[name]:>8.6g}" for name in columns)
         gains = (row["tokens_per_step"], row["speedup"], row["operations_factor"])
         mark = "  ← best" if row["speedup"] == top else ""
         shown = "  ".join(f"{gain:>{width}.4f}" for gain, width in zip(gains, (12, 9, 10), strict=True))
         lines.append(f"{cells}  {shown}{mark}")
+    if "simulated" in found.method:
+        half = max((row["highest"] - row["lowest"]) / 2 for row in rows if row["highest"] is not None)
+        lines.append(f"Simulated: tokens per step are within ±{half:.2g}.")
     if len(rows) > SHOWN:
         lines.append(f"… and {len(rows) - SHOWN:,} more: --csv FILE has all.")
     return "\n".join([*([title, ""] if title else []), *lines, *([note] if note else [])])

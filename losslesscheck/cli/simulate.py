@@ -11,10 +11,10 @@ import click
 from losslesscheck.cli.acceptance import MODELS, SUPPOSED, acceptance_options, models
 from losslesscheck.cli.numbers import Numbers, Rows
 from losslesscheck.cli.options import Count, Widths, parameters_of, tree_of
-from losslesscheck.cli.outcome import guarded, json_text
+from losslesscheck.cli.outcome import guarded, json_text, plain
 from losslesscheck.cli.points import as_dict, table, text
 
-SIMULATION = ("precision", "confidence", "steps")
+SIMULATION = ("precision", "confidence", "most_steps")
 
 
 @click.command(
@@ -47,7 +47,7 @@ SIMULATION = ("precision", "confidence", "steps")
 @click.option("--simulate", "thrown", is_flag=True, help="Throw coins even where a formula exists.")
 @click.option("--precision", type=float, metavar="H", help="Half width of the interval.  [default: .001]")
 @click.option("--confidence", type=float, metavar="L", help="Of the interval.  [default: .99]")
-@click.option("--steps", type=Count(), metavar="N", help="Simulated steps, at most.  [default: 2**30]")
+@click.option("--most-steps", type=Count(), metavar="N", help="Simulated steps, at most.  [default: 2**30]")
 @click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option(
     "--plot", type=click.Path(dir_okay=False), metavar="FILE", help="Plot a sweep: .svg, .png or .pdf."
@@ -88,7 +88,7 @@ def _points(extra: list[str], options: dict[str, Any]) -> tuple[Any, list[Any]]:
         check_path(Path(options["plot"]))
     if options["csv"] is not None:
         check_folder("csv", Path(options["csv"]))
-    shapes, predictors, costs = _shapes(options), _predictors(extra, options), options["cost"]
+    shapes, predictors, costs = _shapes(extra, options), _predictors(extra, options), options["cost"]
     if options["plot"] is not None and len(predictors) * len(shapes) * len(costs) == 1:
         raise InputError("plot: a single point; sweep over --alpha, --gamma or --cost")
     predictions: list[Any] = []
@@ -116,12 +116,20 @@ def _points(extra: list[str], options: dict[str, Any]) -> tuple[Any, list[Any]]:
     return found, predictions
 
 
-def _shapes(options: dict[str, Any]) -> list[Any]:
+def _shapes(extra: list[str], options: dict[str, Any]) -> list[Any]:
     from losslesscheck.errors import InputError
     from losslesscheck.sim.sweep import Shape
     from losslesscheck.tree import Tree
 
     tree = tree_of(options)
+    if options["rule"] is not None and options["draft"] is not None:
+        from losslesscheck import rules
+
+        rule = rules.resolve(options["rule"]).bind(**parameters_of(extra))
+        if not rule.takes_tree:
+            if tree is not None or options["gamma"] is not None:
+                raise InputError(f"tree: {rule.name} builds its own token tree; see its own parameters")
+            return [Shape(tree=_own_tree(rule, options["draft"]))]
     if options["gamma"] is not None:
         if tree is not None:
             raise InputError("gamma: give a draft length or a tree, not both")
@@ -137,14 +145,22 @@ def _shapes(options: dict[str, Any]) -> list[Any]:
     raise InputError("gamma: give a draft length (--gamma) or a tree (--tree)")
 
 
+def _own_tree(rule: Any, draft: Any) -> Any:
+    """The token tree that a rule builds from the draft's rows."""
+    from losslesscheck.sim.acceptance.rows import model
+    from losslesscheck.testing.drafting import standalone_tree
+
+    settings = {name: int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens")}
+    return standalone_tree(model("draft", draft), **settings)
+
+
 def _predictors(extra: list[str], options: dict[str, Any]) -> list[tuple[float | None, Any]]:
     """What predicts, for every acceptance that is asked for."""
     from losslesscheck.errors import InputError
     from losslesscheck.sim import predict, predict_rule
 
     own = parameters_of(extra)
-    names = {"steps": "most_steps"}
-    how = {names.get(name, name): options[name] for name in SIMULATION if options[name] is not None}
+    how = {name: options[name] for name in SIMULATION if options[name] is not None}
     how["seed"] = options["seed"]
     if options["rule"] is None:
         if options["target"] is not None or options["draft"] is not None:
@@ -187,15 +203,6 @@ def _predictors(extra: list[str], options: dict[str, Any]) -> list[tuple[float |
 
 def _inputs(options: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:
     """The options as JSON has them, without those that were not given or only say where results go."""
-    from fractions import Fraction
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, tuple) and len(value) == 1:
-            value = value[0]
-        if isinstance(value, (list, tuple)):
-            return [plain(one) for one in value]
-        return str(value) if isinstance(value, Fraction) else value
-
     places = ("plot", "csv")
     given = {
         name: plain(v)

@@ -9,7 +9,10 @@ import click
 
 from losslesscheck.cli.acceptance import SUPPOSED, acceptance_options, models
 from losslesscheck.cli.options import Count
-from losslesscheck.cli.outcome import guarded, json_text
+from losslesscheck.cli.outcome import guarded, json_text, plain
+
+STEPS = 8
+"""Draft passes of SGLang's that are tried, at most."""
 
 COST_NOTE = """\
 Supposed: verifying takes one target pass, however much is drafted. --hardware
@@ -69,11 +72,21 @@ def _tuned(options: dict[str, Any]) -> dict[str, Any]:
     where: dict[str, Any] = {"batch": options["batch"] or 1, "context": options["context"] or 0}
     choice = tune.best_draft_length(acceptance, cost, longest=options["longest"], **where)
     c = float(cost.c(**where))
-    found: dict[str, Any] = {"c": c, **asdict(choice), "tree": None, "by_batch": None, "sensitivity": None}
+    inputs = {name: value for name, value in options.items() if value is not None}
+    found: dict[str, Any] = {
+        "inputs": plain(inputs),
+        "c": c,
+        **asdict(choice),
+        "tree": None,
+        "by_batch": None,
+        "sensitivity": None,
+    }
     if options["budget"] is not None:
+        if options["beta"] is not None:
+            raise InputError("budget: a token tree needs the acceptances of siblings; --beta has none")
         tree = tune.best_size(acceptance, cost, budget=options["budget"], depth=options["depth"], **where)
         found["tree"] = None if tree is None else asdict(tree) | {"tree": str(tree.tree)}
-    found["sglang"] = _sglang(acceptance, cost, where)
+    found["sglang"] = _sglang(acceptance, cost, where, options["budget"])
     settings = tune.vllm(acceptance, cost, longest=options["longest"], **where, batches=options["batches"])
     found["vllm"] = settings
     if options["batches"] is not None:
@@ -88,13 +101,19 @@ def _tuned(options: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _sglang(acceptance: Any, cost: Any, where: dict[str, Any]) -> dict[str, Any] | None:
+def _sglang(acceptance: Any, cost: Any, where: dict[str, Any], budget: int | None) -> dict[str, Any] | None:
     from losslesscheck.sim import tune
     from losslesscheck.sim.acceptance import BySibling
 
-    # Nothing but measured acceptances of siblings speaks for a tree.
-    widest = max(map(len, acceptance.rows)) if isinstance(acceptance, BySibling) else 1
-    settings = tune.sglang(acceptance, cost, topk=min(widest, 8), **where)
+    tokens = 64 if budget is None else budget + 1  # the root counts
+    if isinstance(acceptance, BySibling):
+        widest = max(map(len, acceptance.rows))
+        settings = tune.sglang(acceptance, cost, topk=min(widest, 8), draft_tokens=tokens, **where)
+    else:  # nothing but measured acceptances of siblings speaks for a tree
+        longest = min(STEPS, tokens - 1, len(getattr(acceptance, "alphas", range(STEPS))))
+        best = tune.best_draft_length(acceptance, cost, longest=longest, **where)
+        length, gain = best.draft_length, (best.tokens_per_step, best.speedup)
+        settings = tune.SGLang(length, 1, length + 1, *gain) if length else None
     return None if settings is None else asdict(settings) | {"flags": " ".join(settings.flags)}
 
 
@@ -126,6 +145,12 @@ def _cost(options: dict[str, Any]) -> Any:
         )
         for name in HARDWARE[1:]
     )
+    batch, context = options["batch"] or 1, options["context"] or 0
+    if (needed := float(target.memory(batch=batch, context=context))) > device.memory:
+        raise InputError(
+            f"target_model: {needed / 1e9:.0f} GB on each accelerator, but {device.name} has "
+            f"{device.memory / 1e9:.0f} GB; share it out with --tensor-parallel"
+        )
     return Cost(target, Sequential(draft))
 
 
@@ -153,7 +178,10 @@ def _lines(found: dict[str, Any], options: dict[str, Any]) -> list[str]:
     lines.append("")
     if found["sglang"] is not None:
         s = found["sglang"]
-        lines.append(f"SGLang ({s['speedup']:.3f} times as fast, accept length {s['tokens_per_step']:.3f})")
+        lines.append(
+            f"SGLang, up to {STEPS} steps ({s['speedup']:.3f} times as fast, accept length "
+            f"{s['tokens_per_step']:.3f})"
+        )
         lines += [f"  --{flag.strip()}" for flag in s["flags"].split("--") if flag.strip()]
     if found["vllm"] is not None:
         lines += ["vLLM, in --speculative-config", f"  {_vllm(found['vllm'])}"]
@@ -184,6 +212,6 @@ def _sensitivity(rows: list[dict[str, Any]]) -> list[str]:
     lines.append("        α         c   best γ   speedup with it   with yours   given away")
     return lines + [
         f"  {row['alpha']:7.4g}  {row['c']:8.4g}   {row['best']:6}   {row['best_speedup']:15.3f}   "
-        f"{row['speedup']:10.3f}   {100 * row['loss']:8.1f} %"
+        f"{row['speedup']:10.3f}   {100 * max(row['loss'], 0.0):8.1f} %"
         for row in rows
     ]

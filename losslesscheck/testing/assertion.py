@@ -55,7 +55,8 @@ class Report:
         untested = f"; {e.unjudged:,} tokens were not tested" if e.unjudged else ""
         return wrapped(
             f"{e.subject}: no bias in {e.steps:,} steps ({e.problem.rule.name}, {e.problem.name}, tree "
-            f"{e.problem.tree}, {e.tokens_per_step:.3f} tokens a step); {said}{untested}"
+            f"{e.problem.tree}, {e.tokens_per_step:.3f} tokens a step); {said}{untested}. "
+            "Only the law was looked at: the conformance suite looks at the rest."
         )
 
 

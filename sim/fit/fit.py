@@ -102,7 +102,7 @@ def read(
     given |= {"counted": counted, "case": case}
     for name, value in given.items():
         if value is not None and name not in _USES[kind]:
-            raise InputError(f"{name}: {kind} has no use for it")
+            raise InputError(f"{name}: not used for {kind}")
     if kind == "vLLM's counters":
         return vllm(text, before=before, labels=labels)
     if kind == "SGLang's gauges":
@@ -141,6 +141,8 @@ def _kind(text: str) -> str:
     if text.lstrip()[0] in "[{" and not dated:
         if any(f'"{name}"' in text for name in HISTOGRAMS):
             return "SGLang's answers"
+        if '"spec_verify_ct"' in text:
+            return "SGLang's answers"  # whose reader says what they lack
         value = load(text)
         return "a list of counts" if isinstance(value, list) and not _nested(value) else "a record"
     if "Decode batch" in text:

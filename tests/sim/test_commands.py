@@ -179,7 +179,31 @@ def test_fitting_a_histogram(tmp_path: Path) -> None:
     assert "losslesscheck simulate --alphas 0.8000,0.8000" in text
 
 
+def test_standalone_drafts_its_own_tree() -> None:
+    given = ("simulate", "--rule", "standalone", "--target", ".4,.3,.2,.1", "--draft", ".3,.4,.2,.1")
+    chain = as_json(*given, "--steps", "5", "--topk", "1", "--draft-tokens", "6")
+    assert (chain["draft_length"], chain["draft_tokens"]) == (5, 5)
+    tree = as_json(*given, "--topk", "2", "--draft-tokens", "8")
+    assert tree["draft_tokens"] == 7
+    refused = run(*given, "--gamma", "7")
+    assert refused.exit_code == 2
+    assert "builds its own token tree" in refused.stderr
+
+
+def test_operations_count_what_the_drafter_takes_in() -> None:
+    siblings = ",".join(["0.125"] * 8)
+    found = as_json("simulate", "--siblings", siblings, "--tree", "8", "--cost", ".5")
+    assert found["operations_factor"] == pytest.approx((1 * 0.5 + 8 + 1) / 2)
+
+
 BAD = {
+    "a division by zero": ("simulate --alpha 1/0 --gamma 4", "1/0"),
+    "an endless exponent": ("simulate --alpha 1e99999999 --gamma 4", "1e99999999"),
+    "a tree without siblings": ("tune --beta .8,10 --cost .05 --budget 8", "budget"),
+    "a model that does not fit": (
+        "tune --alpha .8 --hardware RTX-3090 --target-model Llama-3.1-70B --draft-model Llama-3.2-1B",
+        "--tensor-parallel",
+    ),
     "alpha out of range": ("simulate --alpha 1.2 --gamma 4", "alpha: 1.2"),
     "no number": ("simulate --alpha x --gamma 4", "'x'"),
     "no draft": ("simulate --alpha .8", "gamma"),

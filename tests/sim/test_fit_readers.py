@@ -378,8 +378,8 @@ def test_a_bare_list_must_say_what_it_counts() -> None:
         ("  \n", {}, "file: it is empty"),
         ("hello", {}, "file: neither"),
         (LOG, {}, "draft_length: needed"),
-        (GOOD, {"draft_length": 3}, "draft_length: vLLM's counters has no use for it"),
-        ("[1, 2]", {"before": GOOD, "counted": "accepted"}, "before: a list of counts has no use for it"),
+        (GOOD, {"draft_length": 3}, "draft_length: not used for vLLM's counters"),
+        ("[1, 2]", {"before": GOOD, "counted": "accepted"}, "before: not used for a list of counts"),
     ],
     ids=["empty", "unknown", "log", "counters", "list"],
 )

@@ -150,15 +150,18 @@ def _demand_agreement(
     differ = clear & ~same(emitted, expected)
     if differ.any():
         row = int(np.argmax(differ))
+        what = f"It emits {spelled(expected, row)} ({expected.accepted[row]} accepted)"
+        if trial.rule.greedy:
+            raise failure(trial, batch, emitted, row, "the reference does otherwise", f"{what}.")
         raise failure(
             trial,
             batch,
             emitted,
             row,
             "the reference does otherwise with the same coins",
-            f"It emits {spelled(expected, row)} ({expected.accepted[row]} accepted), also for coins that are "
-            f"{margin:.1g} larger or smaller. A subject that uses its coins otherwise than "
-            "losslesscheck.testing.subject says is not lossy for that: xfail coins, or let it take a seed.",
+            f"{what}, also for coins that are {margin:.1g} larger or smaller. A subject that uses its coins "
+            "otherwise than losslesscheck.testing.subject says is not lossy for that: xfail coins, or let it "
+            "take a seed.",
         )
     return int(clear.sum())
 

@@ -34,6 +34,8 @@ def failure(trial: Trial, batch: Batch, emitted: Emitted, row: int, what: str, b
         lines.append(because)
     lines += described(trial.subject, batch, emitted, row)
     coins = "the coins were injected" if trial.subject.injected else "the seed decides it"
+    if trial.rule.greedy:
+        coins = "greedy decoding throws no coins"
     lines.append(f"Not by chance: {coins}. Seed {trial.seed}.")
     return Failure("\n".join(lines), {"rows": batch.size})
 
@@ -118,7 +120,7 @@ def demand_possible(trial: Trial, batch: Batch, emitted: Emitted, note: str = ""
     found = impossible(_greedily(batch) if greedy else batch, emitted)
     if found is not None:
         row, place = found
-        what = "is not the likeliest" if greedy else "has probability 0"
+        what = "is not the likeliest, of equals the first," if greedy else "has probability 0"
         token = emitted.tokens[row, place]
         raise failure(trial, batch, emitted, row, f"token {token} at place {place} {what}", note)
 

@@ -8,6 +8,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import pytest
@@ -157,17 +158,20 @@ class Run:
         outcomes["not run"] = len(self.items) - len(self.results)
         counted = ", ".join(f"{outcomes[name]} {name}" for name in OUTCOMES if outcomes[name])
         text = f"{len(self.items)} checks: {counted}."
-        found = [
-            result["data"]["detectable_tv"]
+        found = {
+            result["id"]: result["data"]["detectable_tv"]
             for result in self.results.values()
             if result["outcome"] == "passed" and "detectable_tv" in result["data"]
-        ]
-        if not found:
+        }
+        rule = self.subject.rule
+        if not found or (rule is not None and rule.greedy):  # greedy decoding throws no coins
             return text
-        if max(found) == 1:  # see statistics.detectable_tv
-            return f"{text} Too few steps to find even a bias of TV 1/2 in every law that passed."
-        laws = "The law that passed" if len(found) == 1 else f"Each of the {len(found)} laws that passed"
+        shown = median_low(found.values())
+        if shown == 1:  # see statistics.detectable_tv
+            return f"{text} Too few steps to find even a bias of TV 1/2 in the laws that passed."
+        laws = "The law that passed" if len(found) == 1 else f"The {len(found)} laws that passed"
+        slower = [f"{name}: {tv:.2g}" for name, tv in found.items() if tv > 1.2 * shown]
         return (
             f"{text} {laws} would have failed, with probability {POWER:g}, for a bias of the first token "
-            f"of TV {max(found):.2g} or more."
+            f"of TV {shown:.2g} or more" + (f" ({', '.join(slower)})." if slower else ".")
         )

@@ -45,11 +45,11 @@ class Mutant:
         return (self.says,) if self.says else REASONS[item.partition("[")[0]]
 
 
-POSSIBLE = ("has probability 0", "is not the likeliest", "counts as accepted")
+POSSIBLE = ("has probability 0", "is not the likeliest, of equals the first,", "counts as accepted")
 
 REASONS = {
     "path": ("counts as accepted",),
-    "support": ("has probability 0", "is not the likeliest"),
+    "support": ("has probability 0", "is not the likeliest, of equals the first,"),
     "floats": POSSIBLE,
     "certain": POSSIBLE,
     "sizes": POSSIBLE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -24,17 +25,20 @@ def test_a_correct_implementation_passes(project: pytest.Pytester) -> None:
     assert result.ret == 0
     assert passed > 40
     result.assert_outcomes(passed=passed, skipped=skipped)
-    largest = max(r["data"].get("detectable_tv", 0) for r in content()["results"])
+    laws = {r["id"]: r["data"]["detectable_tv"] for r in content()["results"] if "detectable_tv" in r["data"]}
+    usual = median_low(laws.values())
     summary = " ".join(result.outlines)
     assert f"{len(found)} checks: {passed} passed, {skipped} skipped." in summary
-    assert f"for a bias of the first token of TV {largest:.2g} or more." in summary
+    assert f"for a bias of the first token of TV {usual:.2g} or more" in summary
+    for name, tv in laws.items():
+        assert tv <= 1.2 * usual or f"{name}: {tv:.2g}" in summary
 
 
 def test_a_run_that_found_little_out_says_so(project: pytest.Pytester) -> None:
     result = check(project, "kernels:verify", "--losslesscheck-samples", "2", LAWS[0])
     summary = " ".join(result.outlines)
     assert (
-        f"1 passed, {CHECKS - 1} not run. Too few steps to find even a bias of TV 1/2 in every law" in summary
+        f"1 passed, {CHECKS - 1} not run. Too few steps to find even a bias of TV 1/2 in the laws" in summary
     )
 
 
