@@ -56,7 +56,7 @@ REASONS = {
     "vocabulary": (*POSSIBLE, "tokens of probability 0 at the end"),
     "repeatable": ("another outcome the second time", "of its seed"),
     "layout": ("another outcome where the arrays are",),
-    "coins": ("the reference does otherwise with the same coins",),
+    "coins": ("the reference does otherwise",),
     "rows": ("another outcome",),
     "independence": ("are not independent",),
     "law": ("does not reproduce",),
