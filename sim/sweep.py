@@ -11,12 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from losslesscheck.errors import InputError
-from losslesscheck.sim.acceptance.base import check_count
+from losslesscheck.sim.acceptance.base import FloatArray, check_drafted
 from losslesscheck.sim.cost import Draft, operations_factor, speedup
 from losslesscheck.sim.tokens.prediction import Prediction
 from losslesscheck.tree import Tree
-
-FloatArray = npt.NDArray[np.float64]
 
 MOST_POINTS = 10**7
 
@@ -33,10 +31,7 @@ class Shape:
     tree: Tree | None = None
 
     def __post_init__(self) -> None:
-        if (self.draft_length is None) == (self.tree is None):
-            raise InputError("draft_length: give either a draft length or a tree")
-        if self.draft_length is not None:
-            check_count("draft_length", self.draft_length)
+        check_drafted(self.draft_length, self.tree)
 
     @property
     def draft(self) -> Draft:

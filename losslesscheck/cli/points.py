@@ -89,12 +89,11 @@ def table(found: Any, note: str = "") -> str:
         title = f"The best {names[swept[0]]} for every {' and '.join(names[name] for name in swept[1:])}."
     columns = [name for name in names if name in swept] or ["draft_length"]
     lines = ["  ".join(f"{names[name]:>8}" for name in columns) + "   tokens/step    speedup  operations"]
-    top = max(row["speedup"] for row in rows)
-    best_row = max(rows, key=lambda row: float(row["speedup"]))
-    for row in rows[:SHOWN] if best_row in rows[:SHOWN] else [*rows[: SHOWN - 1], best_row]:
+    top = max(rows, key=lambda row: float(row["speedup"]))
+    for row in rows[:SHOWN] if top in rows[:SHOWN] else [*rows[: SHOWN - 1], top]:
         cells = "  ".join(f"{row[name]:>8.6g}" for name in columns)
         gains = (row["tokens_per_step"], row["speedup"], row["operations_factor"])
-        mark = "  ← best" if row["speedup"] == top else ""
+        mark = "  ← best" if row["speedup"] == top["speedup"] else ""
         shown = "  ".join(f"{gain:>{width}.4f}" for gain, width in zip(gains, (12, 9, 10), strict=True))
         lines.append(f"{cells}  {shown}{mark}")
     if "simulated" in found.method:

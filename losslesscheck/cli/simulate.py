@@ -65,8 +65,9 @@ def simulate(context: click.Context, /, as_json: bool, debug: bool, **options: A
     """
 
     def run() -> str:
-        found, predictions = _points(context.args, options)
-        inputs = _inputs(options, parameters_of(context.args))
+        own = parameters_of(context.args)
+        found, predictions = _points(own, options)
+        inputs = _inputs(options, own)
         branches = bool((found.draft_tokens > found.draft_length).any())
         supposed = branches and options["siblings"] is None and options["rule"] is None
         note = SUPPOSED if supposed else ""
@@ -78,7 +79,7 @@ def simulate(context: click.Context, /, as_json: bool, debug: bool, **options: A
     click.echo(guarded(run, debug))
 
 
-def _points(extra: list[str], options: dict[str, Any]) -> tuple[Any, list[Any]]:
+def _points(own: dict[str, str], options: dict[str, Any]) -> tuple[Any, list[Any]]:
     """The sweep, and the prediction for every acceptance and shape."""
     from losslesscheck.errors import InputError
     from losslesscheck.sim.plot import check_folder, check_path, plot
@@ -88,7 +89,14 @@ def _points(extra: list[str], options: dict[str, Any]) -> tuple[Any, list[Any]]:
         check_path(Path(options["plot"]))
     if options["csv"] is not None:
         check_folder("csv", Path(options["csv"]))
-    shapes, predictors, costs = _shapes(extra, options), _predictors(extra, options), options["cost"]
+    rule = None
+    if options["rule"] is not None:
+        from losslesscheck import rules
+
+        rule = rules.resolve(options["rule"]).bind(**own)
+    elif own:
+        raise InputError(f"there is no option --{next(iter(own)).replace('_', '-')}")
+    shapes, predictors, costs = _shapes(rule, options), _predictors(rule, options), options["cost"]
     if options["plot"] is not None and len(predictors) * len(shapes) * len(costs) == 1:
         raise InputError("plot: a single point; sweep over --alpha, --gamma or --cost")
     predictions: list[Any] = []
@@ -116,20 +124,19 @@ def _points(extra: list[str], options: dict[str, Any]) -> tuple[Any, list[Any]]:
     return found, predictions
 
 
-def _shapes(extra: list[str], options: dict[str, Any]) -> list[Any]:
+def _shapes(rule: Any, options: dict[str, Any]) -> list[Any]:
     from losslesscheck.errors import InputError
     from losslesscheck.sim.sweep import Shape
     from losslesscheck.tree import Tree
 
     tree = tree_of(options)
-    if options["rule"] is not None and options["draft"] is not None:
-        from losslesscheck import rules
+    if rule is not None and not rule.takes_tree and options["draft"] is not None:
+        from losslesscheck.sim.acceptance.rows import model
+        from losslesscheck.testing.drafting import own_tree
 
-        rule = rules.resolve(options["rule"]).bind(**parameters_of(extra))
-        if not rule.takes_tree:
-            if tree is not None or options["gamma"] is not None:
-                raise InputError(f"tree: {rule.name} builds its own token tree; see its own parameters")
-            return [Shape(tree=_own_tree(rule, options["draft"]))]
+        if tree is not None or options["gamma"] is not None:
+            raise InputError(f"tree: {rule.name} builds its own token tree; see its own parameters")
+        return [Shape(tree=own_tree(rule, model("draft", options["draft"])))]
     if options["gamma"] is not None:
         if tree is not None:
             raise InputError("gamma: give a draft length or a tree, not both")
@@ -138,35 +145,21 @@ def _shapes(extra: list[str], options: dict[str, Any]) -> list[Any]:
         return [Shape(tree=tree if isinstance(tree, Tree) else Tree.regular(tree))]
     if options["alphas"] is not None:
         return [Shape(len(options["alphas"]))]
-    if options["rule"] is not None:
-        from losslesscheck import rules
-
-        return [Shape(tree=rules.resolve(options["rule"]).tree)]
+    if rule is not None:
+        return [Shape(tree=rule.tree)]
     raise InputError("gamma: give a draft length (--gamma) or a tree (--tree)")
 
 
-def _own_tree(rule: Any, draft: Any) -> Any:
-    """The token tree that a rule builds from the draft's rows."""
-    from losslesscheck.sim.acceptance.rows import model
-    from losslesscheck.testing.drafting import standalone_tree
-
-    settings = {name: int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens")}
-    return standalone_tree(model("draft", draft), **settings)
-
-
-def _predictors(extra: list[str], options: dict[str, Any]) -> list[tuple[float | None, Any]]:
+def _predictors(rule: Any, options: dict[str, Any]) -> list[tuple[float | None, Any]]:
     """What predicts, for every acceptance that is asked for."""
     from losslesscheck.errors import InputError
     from losslesscheck.sim import predict, predict_rule
 
-    own = parameters_of(extra)
     how = {name: options[name] for name in SIMULATION if options[name] is not None}
     how["seed"] = options["seed"]
-    if options["rule"] is None:
+    if rule is None:
         if options["target"] is not None or options["draft"] is not None:
             raise InputError("rule: --target and --draft need a --rule")
-        if own:
-            raise InputError(f"there is no option --{next(iter(own)).replace('_', '-')}")
         if not options["thrown"]:
             for name in SIMULATION:
                 if options[name] is not None:
@@ -183,15 +176,12 @@ def _predictors(extra: list[str], options: dict[str, Any]) -> list[tuple[float |
 
         return [(alpha, of(model)) for alpha, model in models(options)]
 
-    from losslesscheck import rules
-
     if model := next((name for name in MODELS if options[name] is not None), None):
         raise InputError(
             f"{model}: a rule's acceptance follows from --target and --draft; --{model} is another model"
         )
     if options["target"] is None:
         raise InputError(f"target: {options['rule']} needs --target, and --draft if it draws from one")
-    rule = rules.resolve(options["rule"]).bind(**own)
     exact: dict[str, Any] = {"seconds": 0.0} if options["thrown"] else {}
 
     def of_rule(shape: Any) -> Any:
@@ -210,7 +200,6 @@ def _inputs(options: dict[str, Any], own: dict[str, str]) -> dict[str, Any]:
         if v is not None and v is not False and name not in places
     }
     given.pop("thrown", None)
-    for name in ("alphas",):
-        if name in given and not isinstance(given[name], list):
-            given[name] = [given[name]]
+    if options["alphas"] is not None:
+        given["alphas"] = list(options["alphas"])
     return given | own

@@ -27,7 +27,7 @@ from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import FACTS, Subject
 from losslesscheck.tree import Tree
 
-__all__ = ["GreedyReport", "Report", "assert_lossless", "failure"]
+__all__ = ["GreedyReport", "Report", "assert_lossless"]
 
 KEYWORDS = ("alpha", "min_tv", "samples", "tree", "vocabulary", "target", "draft", "seed", *FACTS)
 

@@ -15,7 +15,7 @@ from losslesscheck.errors import InputError
 from losslesscheck.instances import uses_draft
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
-from losslesscheck.testing.drafting import standalone_tree
+from losslesscheck.testing.drafting import own_tree
 from losslesscheck.testing.problem import Problem
 from losslesscheck.tree import Tree
 
@@ -181,8 +181,7 @@ def problem(
     if not rule.takes_tree:
         if not {"steps", "topk", "draft_tokens"} <= rule.settings.keys():
             raise InputError(f"rule: {rule.name} builds its own token tree, of which nothing is known here")
-        settings = {name: int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens")}
-        tree = standalone_tree(draft, **settings)
+        tree = own_tree(rule, draft)
     else:
         tree = rule.tree if tree is None else tree
         if rule.fixed_tokens and not tree.tokens:

@@ -161,6 +161,12 @@ def _as_given(model: Model) -> npt.NDArray[Any]:
     return model.floats.astype(np.float32)
 
 
+def own_tree(rule: Rule, draft: Model) -> Tree:
+    """The token tree of a rule that builds its own, with the rule's settings."""
+    steps, topk, draft_tokens = (int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens"))
+    return standalone_tree(draft, steps=steps, topk=topk, draft_tokens=draft_tokens)
+
+
 def standalone_tree(draft: Model, *, steps: int, topk: int, draft_tokens: int) -> Tree:
     """The token tree that SGLang's STANDALONE drafts: fixed once the draft model is.
 

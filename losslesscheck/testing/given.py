@@ -12,7 +12,7 @@ from losslesscheck.errors import InputError
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.testing import cases
-from losslesscheck.testing.drafting import standalone_tree
+from losslesscheck.testing.drafting import own_tree
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Subject
 from losslesscheck.tree import Tree
@@ -62,8 +62,7 @@ class Given:
             raise InputError(f"draft: {rule.name} needs one besides the target")
         tree = made.tree
         if not rule.takes_tree and q is not None:
-            settings = {name: int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens")}
-            tree = standalone_tree(q, **settings)
+            tree = own_tree(rule, q)
         return Problem(f"given rows, V = {p.vocabulary}", rule, p, q, tree)
 
 

@@ -201,6 +201,16 @@ def vector(name: str, values: Any) -> Sequence[Any]:
     return values
 
 
+def check_drafted(draft_length: Any, tree: Any) -> None:
+    """Checks that one of the two is given: a draft length, or a token tree."""
+    if (draft_length is None) == (tree is None):
+        raise InputError("draft_length: give either a draft length or a tree")
+    if draft_length is not None:
+        check_count("draft_length", draft_length)
+    elif not isinstance(tree, Tree):
+        raise InputError(f"tree: {tree!r} is no token tree")
+
+
 def check_count(name: str, value: Any, least: int = 0) -> None:
     """Checks that ``value`` is an integer of at least ``least``."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from losslesscheck.errors import InputError
-from losslesscheck.sim.acceptance.base import check_count
+from losslesscheck.sim.tokens.closed_forms import chain
 
 
 def tokens(alpha: Fraction, draft_length: int) -> Fraction:
@@ -18,12 +18,7 @@ def tokens(alpha: Fraction, draft_length: int) -> Fraction:
     Fraction(7, 4)
     """
     check_alpha(alpha)
-    check_count("draft_length", draft_length)
-    total = power = Fraction(1)
-    for _ in range(draft_length):
-        power *= alpha
-        total += power
-    return total
+    return Fraction(chain(Fraction(alpha), draft_length=draft_length))
 
 
 def speedup(alpha: Fraction, draft_length: int, c: Fraction) -> Fraction:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from scipy.optimize import brentq
+from losslesscheck.sim.fit.mean import alpha_of_mean
 
 
 def alpha_of(tokens: Fraction | float, draft_length: int) -> float:
@@ -18,4 +18,4 @@ def alpha_of(tokens: Fraction | float, draft_length: int) -> float:
     wanted = float(tokens)
     if not 1.0 <= wanted <= draft_length + 1.0:
         return float("nan")
-    return float(brentq(lambda alpha: sum(alpha**i for i in range(draft_length + 1)) - wanted, 0.0, 1.0))
+    return alpha_of_mean(wanted, draft_length=draft_length)

@@ -8,7 +8,7 @@ import numpy as np
 
 from losslesscheck.errors import InputError
 from losslesscheck.sim.acceptance import Acceptance, ByPosition, BySibling, Constant, Correlated
-from losslesscheck.sim.acceptance.base import FloatArray, IntArray, Nodes, check_count
+from losslesscheck.sim.acceptance.base import FloatArray, IntArray, Nodes, check_drafted
 from losslesscheck.sim.simulate import coins
 from losslesscheck.sim.simulate.sequences import STEPS, Sequences
 from losslesscheck.sim.simulate.stopping import Source, simulate
@@ -48,13 +48,10 @@ def of_acceptance(
     >>> found.method, abs(found.tokens_per_step - 3.3616) < 0.01
     ('simulated', True)
     """
-    if (draft_length is None) == (tree is None):
-        raise InputError("draft_length: give either a draft length or a tree")
-    if draft_length is not None:
-        check_count("draft_length", draft_length)
+    check_drafted(draft_length, tree)
+    if tree is None:
+        assert draft_length is not None
         tree = Tree.chain(draft_length)
-    if not isinstance(tree, Tree):
-        raise InputError(f"tree: {tree!r} is no token tree")
     if not isinstance(acceptance, Acceptance):
         raise InputError(f"acceptance: {acceptance!r} is no acceptance model")
     return simulate(

@@ -13,13 +13,13 @@ from losslesscheck.instances import uses_draft
 from losslesscheck.machines.monte_carlo.lanes import Lanes
 from losslesscheck.machines.monte_carlo.lanes import Source as Rows
 from losslesscheck.model import Model
-from losslesscheck.rule import Rule, Value
+from losslesscheck.rule import Rule
 from losslesscheck.sim.acceptance import rows
 from losslesscheck.sim.acceptance.base import IntArray
 from losslesscheck.sim.simulate.coins import squares
 from losslesscheck.sim.simulate.stopping import Source, simulate
 from losslesscheck.sim.tokens.prediction import Prediction
-from losslesscheck.testing.drafting import standalone_tree
+from losslesscheck.testing.drafting import own_tree
 from losslesscheck.tree import LONGEST, Tree
 
 LANES = 2**17
@@ -114,12 +114,10 @@ def standalone(
 
 def _standalone(rule: Rule, draft: rows.Rows) -> tuple[Rule, None, Tree]:
     """The rule with the tree worked out: given the draft model nothing in it is random."""
-    settings: dict[str, Value] = dict(rule.settings)
-    thresholds = {name: settings.pop(name) for name in list(settings) if name.startswith("threshold")}
-    counts = {name: int(value) for name, value in settings.items()}
-    if counts["steps"] > LONGEST:
-        raise InputError(f"steps: {counts['steps']} is above {LONGEST}")
-    tree = standalone_tree(rows.model("draft", draft), **counts)
+    thresholds = {name: value for name, value in rule.settings.items() if name.startswith("threshold")}
+    if (steps := int(rule.settings["steps"])) > LONGEST:
+        raise InputError(f"steps: {steps} is above {LONGEST}")
+    tree = own_tree(rule, rows.model("draft", draft))
     return rules.get("target_only").bind(**thresholds), None, tree
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from losslesscheck.errors import InputError, Undecided
-from losslesscheck.sim.acceptance.base import Acceptance, FloatArray, check_count, finite
+from losslesscheck.sim.acceptance.base import Acceptance, FloatArray, check_drafted, finite
 from losslesscheck.sim.acceptance.correlated import Correlated
 from losslesscheck.sim.acceptance.exact import SECONDS, AnyRule, accepted_law
 from losslesscheck.sim.acceptance.rows import Rows
@@ -56,15 +56,12 @@ def predict(
     """
     if not isinstance(acceptance, Acceptance):
         raise InputError(f"acceptance: {acceptance!r} is no acceptance model")
-    if (draft_length is None) == (tree is None):
-        raise InputError("draft_length: give either a draft length or a tree")
-    if draft_length is not None:
-        check_count("draft_length", draft_length)
-        lengths = acceptance.lengths(draft_length)
-    else:
-        if not isinstance(tree, Tree):
-            raise InputError(f"tree: {tree!r} is no token tree")
+    check_drafted(draft_length, tree)
+    if tree is not None:
         lengths = acceptance.tree_lengths(tree)
+    else:
+        assert draft_length is not None
+        lengths = acceptance.lengths(draft_length)
     return _prediction(lengths, "exact" if isinstance(acceptance, Correlated) else "closed-form")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from losslesscheck.testing import assertion, experiment
+from losslesscheck.testing import experiment
 from losslesscheck.testing.cases import KINDS
 from losslesscheck.testing.conformance.certain import law as exact_law
 from losslesscheck.testing.conformance.check import Check, Failure, Trial
@@ -18,6 +18,7 @@ from losslesscheck.testing.conformance.problems import (
     without_lengths,
 )
 from losslesscheck.testing.conformance.sequential import LEAST, log10
+from losslesscheck.testing.failure import failure
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Subject
 from losslesscheck.tree import Tree
@@ -106,7 +107,7 @@ def law(trial: Trial) -> Mapping[str, Any]:
         "accepted": list(found.accepted),
     }
     if found.refuted:
-        raise Failure(assertion.failure(found, None), data)
+        raise Failure(failure(found, None), data)
     return data
 
 

@@ -10,7 +10,7 @@ from losslesscheck.instances import uses_draft
 from losslesscheck.model import Model
 from losslesscheck.rule import Rule
 from losslesscheck.testing import cases
-from losslesscheck.testing.drafting import standalone_tree
+from losslesscheck.testing.drafting import own_tree
 from losslesscheck.testing.problem import Problem
 from losslesscheck.testing.subject import Subject
 from losslesscheck.tree import Tree
@@ -103,10 +103,7 @@ def with_models(
     rule = rule_of(subject)
     tree = shape(subject, target.vocabulary) if tree is None else tree
     if tree is None:
-        steps, topk, size = (int(rule.settings[name]) for name in ("steps", "topk", "draft_tokens"))
-        return Problem(
-            name, rule, target, draft, standalone_tree(draft, steps=steps, topk=topk, draft_tokens=size)
-        )
+        return Problem(name, rule, target, draft, own_tree(rule, draft))
     if rule.fixed_tokens:
         tree = rule.fit(_at_peaks(tree, draft, ()), target.vocabulary)
     return Problem(name, rule, target, draft if uses_draft(rule) else None, tree)
